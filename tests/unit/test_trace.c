@@ -1,5 +1,5 @@
 /* sources/trace/record: a line of a trace becomes exactly one sample, or an error. */
-#include "unit.h"
+#include "trace_lines.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,26 +7,11 @@
 
 #include "core/buffer.h"
 #include "core/macros.h"
-#include "sources/trace.h"
 
 #define TIME_MAX    "1152921504606846976" /* 2^60 */
 #define TIME_ABOVE  "1152921504606846977"
 #define COUNTER_MAX "1125899906842624" /* 2^50 */
 #define NONE        SAMPLE_NO_INSTANCE
-
-/* Parses one good line; the sample lives until the batch is done with. */
-static const struct sample *parse(struct batch *batch, const char *line)
-{
-    struct error err = {""};
-    int r;
-
-    batch_init(batch);
-    r = trace_parse_line(span_of(line), batch, &err);
-    if (r != 1)
-        fail_msg("'%s' gave %d: %s", line, r, err.text);
-    assert_int_equal(batch->count, 1);
-    return &batch->samples[0];
-}
 
 static void energy_is_read_in_millijoules(void **state)
 {
@@ -45,7 +30,7 @@ static void energy_is_read_in_millijoules(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct batch batch;
-        const struct sample *sample = parse(&batch, cases[i].line);
+        const struct sample *sample = parse_line(&batch, cases[i].line);
 
         assert_int_equal(sample->kind, SAMPLE_ENERGY);
         assert_int_equal(sample->t_us, cases[i].t_us);
@@ -58,7 +43,7 @@ static void energy_is_read_in_millijoules(void **state)
 static void power_is_the_first_of_three_numbers(void **state)
 {
     struct batch batch;
-    const struct sample *sample = parse(&batch, "5 P 2 123162 120000 100000000");
+    const struct sample *sample = parse_line(&batch, "5 P 2 123162 120000 100000000");
 
     (void)state;
     assert_int_equal(sample->kind, SAMPLE_POWER);
@@ -71,7 +56,7 @@ static void power_is_the_first_of_three_numbers(void **state)
 static void utilisation_has_four_fields_with_their_limits(void **state)
 {
     struct batch batch;
-    const struct sample *sample = parse(&batch, "5 U 0 99 12 1980 64");
+    const struct sample *sample = parse_line(&batch, "5 U 0 99 12 1980 64");
 
     (void)state;
     assert_int_equal(sample->kind, SAMPLE_UTILISATION);
@@ -80,7 +65,7 @@ static void utilisation_has_four_fields_with_their_limits(void **state)
     assert_int_equal(sample->utilisation.sm_clock_mhz, 1980);
     assert_int_equal(sample->utilisation.temperature_c, 64);
     batch_done(&batch);
-    sample = parse(&batch, "5 U 0 100 100 1000000 1000");
+    sample = parse_line(&batch, "5 U 0 100 100 1000000 1000");
     assert_int_equal(sample->utilisation.gpu_percent, 100);
     assert_int_equal(sample->utilisation.memory_percent, 100);
     assert_int_equal(sample->utilisation.sm_clock_mhz, 1000000);
@@ -92,7 +77,7 @@ static void a_label_keeps_even_the_garbage_that_drivers_answer(void **state)
 {
     struct batch batch;
     const struct sample *sample =
-        parse(&batch, "9 S 0 4242 1794725358200000 99 10 1 2"); /* one of each */
+        parse_line(&batch, "9 S 0 4242 1794725358200000 99 10 1 2"); /* one of each */
 
     (void)state;
     assert_int_equal(sample->kind, SAMPLE_LABEL);
@@ -105,7 +90,7 @@ static void a_label_keeps_even_the_garbage_that_drivers_answer(void **state)
     assert_int_equal(sample->label.decoder_percent, 2);
     assert_false(sample->label.in_proc);
     batch_done(&batch);
-    sample = parse(&batch, "9 S 0 2147483647 " TIME_MAX " 65535 65535 65535 65535");
+    sample = parse_line(&batch, "9 S 0 2147483647 " TIME_MAX " 65535 65535 65535 65535");
     assert_int_equal(sample->label.pid, INT32_MAX);
     assert_int_equal(sample->label.at_us, 1ULL << 60);
     assert_int_equal(sample->label.sm_percent, 65535);
@@ -141,7 +126,7 @@ static void a_gpm_record_holds_the_metrics_that_are_used_in_thousandths_of_a_per
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct batch batch;
-        const struct sample *sample = parse(&batch, cases[i].line);
+        const struct sample *sample = parse_line(&batch, cases[i].line);
 
         assert_int_equal(sample->kind, SAMPLE_GPM);
         assert_int_equal(sample->t_us, 5);
@@ -177,7 +162,7 @@ static void a_list_holds_each_entry_in_order(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct batch batch;
-        const struct sample *sample = parse(&batch, cases[i].line);
+        const struct sample *sample = parse_line(&batch, cases[i].line);
 
         assert_int_equal(sample->kind, SAMPLE_LIST);
         assert_int_equal(sample->list.kind, cases[i].kind);
@@ -223,7 +208,7 @@ static void a_process_is_named_with_percent_codes(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct batch batch;
-        const struct sample *sample = parse(&batch, cases[i].line);
+        const struct sample *sample = parse_line(&batch, cases[i].line);
 
         assert_int_equal(sample->kind, SAMPLE_PROCESS);
         assert_int_equal(sample->process.pid, cases[i].pid);
@@ -253,7 +238,7 @@ static void a_process_may_have_the_keys_of_its_program(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct batch batch;
-        const struct sample *sample = parse(&batch, cases[i].line);
+        const struct sample *sample = parse_line(&batch, cases[i].line);
 
         assert_int_equal(sample->process.uid, cases[i].uid);
         assert_int_equal(sample->process.program.exact, cases[i].program.exact);
@@ -282,7 +267,7 @@ static void a_device_is_described_by_keys_in_any_order(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct batch batch;
-        const struct sample *sample = parse(&batch, cases[i].line);
+        const struct sample *sample = parse_line(&batch, cases[i].line);
 
         assert_int_equal(sample->kind, SAMPLE_DEVICE);
         assert_int_equal(sample->gpu, cases[i].gpu);
@@ -317,9 +302,7 @@ static void kinds_that_are_not_known_are_skipped_whatever_they_hold(void **state
 
 static void a_bad_line_adds_nothing_and_its_error_names_the_fault(void **state)
 {
-    static const struct {
-        const char *line, *why;
-    } cases[] = {
+    static const struct bad_line cases[] = {
         {"", "expected a time"},
         {" ", "expected a time"},
         {" 1 E 0 1", "expected a time"},
@@ -459,18 +442,7 @@ static void a_bad_line_adds_nothing_and_its_error_names_the_fault(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct error err = {""};
-        struct batch batch;
-        int r;
-
-        batch_init(&batch);
-        r = trace_parse_line(span_of(cases[i].line), &batch, &err);
-        if (r != -EBADMSG || !strstr(err.text, cases[i].why))
-            fail_msg("'%s' gave %d: %s", cases[i].line, r, err.text);
-        assert_int_equal(batch.count, 0);
-        batch_done(&batch);
-    }
+    assert_bad_lines(cases, ARRAY_SIZE(cases));
 }
 
 static void a_nul_byte_is_refused_wherever_it_stands(void **state)

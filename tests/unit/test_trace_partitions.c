@@ -1,32 +1,18 @@
 /* sources/trace/partitions: the records of MIG instances and vGPUs, and what is refused in them. */
-#include "unit.h"
+#include "trace_lines.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "core/buffer.h"
 #include "core/macros.h"
-#include "sources/trace.h"
-
-static const struct sample *parse(struct batch *batch, const char *line)
-{
-    struct error err = {""};
-    int r;
-
-    batch_init(batch);
-    r = trace_parse_line(span_of(line), batch, &err);
-    if (r != 1)
-        fail_msg("'%s' gave %d: %s", line, r, err.text);
-    assert_int_equal(batch->count, 1);
-    return &batch->samples[0];
-}
 
 static void a_layout_holds_the_board_and_each_instance_in_order(void **state)
 {
     struct batch batch;
     const struct sample *sample =
-        parse(&batch, "5 B 2 1 7 98 2 1:0:0:3:1:14:21474836480:1c.3g.20gb:MIG-4c "
-                      "0:1:13:4:4:56:0:4g.20gb%2Bme:-");
+        parse_line(&batch, "5 B 2 1 7 98 2 1:0:0:3:1:14:21474836480:1c.3g.20gb:MIG-4c "
+                           "0:1:13:4:4:56:0:4g.20gb%2Bme:-");
     const struct sample_instance *first = &sample->layout.items[0];
     const struct sample_instance *second = &sample->layout.items[1];
 
@@ -53,7 +39,7 @@ static void a_layout_holds_the_board_and_each_instance_in_order(void **state)
     assert_string_equal(second->profile, "4g.20gb+me");
     assert_string_equal(second->uuid, "");
     batch_done(&batch);
-    sample = parse(&batch, "5 B 0 0 0 0 0");
+    sample = parse_line(&batch, "5 B 0 0 0 0 0");
     assert_false(sample->layout.is_mig);
     assert_int_equal(sample->layout.count, 0);
     batch_done(&batch);
@@ -62,14 +48,14 @@ static void a_layout_holds_the_board_and_each_instance_in_order(void **state)
 static void gpm_is_of_the_board_or_of_an_instance(void **state)
 {
     struct batch batch;
-    const struct sample *sample = parse(&batch, "5 G 0 i=0 1=50");
+    const struct sample *sample = parse_line(&batch, "5 G 0 i=0 1=50");
 
     (void)state;
     assert_int_equal(sample->gpm.instance, 0);
     assert_int_equal(sample->gpm.valid, 1);
     assert_int_equal(sample->gpm.millipercent[0], 50000);
     batch_done(&batch);
-    assert_int_equal(parse(&batch, "5 G 0 1=50")->gpm.instance, SAMPLE_NO_INSTANCE);
+    assert_int_equal(parse_line(&batch, "5 G 0 1=50")->gpm.instance, SAMPLE_NO_INSTANCE);
     batch_done(&batch);
 }
 
@@ -88,7 +74,7 @@ static void memory_of_an_instance_has_four_words(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct batch batch;
-        const struct sample *sample = parse(&batch, cases[i].line);
+        const struct sample *sample = parse_line(&batch, cases[i].line);
 
         assert_int_equal(sample->kind, SAMPLE_GAUGE);
         assert_int_equal(sample->gauge.gauge, cases[i].gauge.gauge);
@@ -101,8 +87,8 @@ static void memory_of_an_instance_has_four_words(void **state)
 static void vgpus_are_listed_with_their_machines_and_used_by_the_drivers_time(void **state)
 {
     struct batch batch;
-    const struct sample *sample =
-        parse(&batch, "5 V 1 2 3251634178:1024:u:9f31-ec7a:c2a0 7:18446744073709551615:d:12:-");
+    const struct sample *sample = parse_line(
+        &batch, "5 V 1 2 3251634178:1024:u:9f31-ec7a:c2a0 7:18446744073709551615:d:12:-");
 
     (void)state;
     assert_int_equal(sample->kind, SAMPLE_VGPUS);
@@ -117,7 +103,7 @@ static void vgpus_are_listed_with_their_machines_and_used_by_the_drivers_time(vo
     assert_string_equal(sample->vgpus.items[1].vm, "12");
     assert_string_equal(sample->vgpus.items[1].uuid, "");
     batch_done(&batch);
-    sample = parse(&batch, "9 Y 1 3251634178 8 1 2 3 65535");
+    sample = parse_line(&batch, "9 Y 1 3251634178 8 1 2 3 65535");
     assert_int_equal(sample->kind, SAMPLE_VGPU_USE);
     assert_int_equal(sample->t_us, 9);
     assert_int_equal(sample->vgpu_use.vgpu, 3251634178);
@@ -131,9 +117,7 @@ static void vgpus_are_listed_with_their_machines_and_used_by_the_drivers_time(vo
 
 static void a_bad_line_adds_nothing_and_its_error_names_the_fault(void **state)
 {
-    static const struct {
-        const char *line, *why;
-    } cases[] = {
+    static const struct bad_line cases[] = {
         {"1 B 0", "MIG mode"},
         {"1 B 0 2 7 98 0", "MIG mode: expected a number of at most 1"},
         {"1 B 0 1 256 98 0", "slices"},
@@ -180,18 +164,7 @@ static void a_bad_line_adds_nothing_and_its_error_names_the_fault(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct error err = {""};
-        struct batch batch;
-        int r;
-
-        batch_init(&batch);
-        r = trace_parse_line(span_of(cases[i].line), &batch, &err);
-        if (r != -EBADMSG || !strstr(err.text, cases[i].why))
-            fail_msg("'%s' gave %d: %s", cases[i].line, r, err.text);
-        assert_int_equal(batch.count, 0);
-        batch_done(&batch);
-    }
+    assert_bad_lines(cases, ARRAY_SIZE(cases));
 }
 
 static void an_unknown_word_of_memory_is_skipped(void **state)
