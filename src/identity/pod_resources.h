@@ -21,7 +21,7 @@ enum allocation_kind {
     ALLOCATION_MINOR,    /* NVIDIA "nvidia0", DRA "gpu-0": `index` is the minor; `id` is "", or a
                           * part of that GPU: "gi1", "mig-2g47gb-14-0" */
     ALLOCATION_TEGRA,    /* NVIDIA "tegra": the GPU inside the processor */
-    ALLOCATION_PCI,      /* AMD, Intel: `id` is "0000:19:00.0" */
+    ALLOCATION_PCI,      /* AMD, Intel, virtual machines: `id` is "0000:19:00.0" */
     ALLOCATION_DRM,      /* Intel "card0-0", AMD's DRA "gpu-0-128": `index` is the card */
     ALLOCATION_XCP,      /* AMD "amdgpu_xcp_3": `index` is the partition, over all GPUs */
     ALLOCATION_ALL,      /* NVIDIA "all" (WSL): every GPU of the node */

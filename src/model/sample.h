@@ -46,6 +46,8 @@ enum sample_kind {
     SAMPLE_KINDS,
 };
 
+enum { SAMPLE_PCI_BYTES = 24 }; /* "ffffffff:ff:1f.7" */
+
 struct sample_device {
     const char *uuid; /* never empty */
     const char *name;
@@ -53,7 +55,8 @@ struct sample_device {
     uint64_t power_limit_mw; /* 0: unknown */
     uint64_t memory_bytes;   /* 0: unknown */
     bool has_minor;
-    uint32_t minor; /* of the device node, /dev/nvidiaN */
+    uint32_t minor;  /* of the device node, /dev/nvidiaN */
+    const char *pci; /* its address, as sysfs writes it: "0000:17:00.0"; NULL: unknown */
 };
 
 struct sample_utilisation {

@@ -76,7 +76,8 @@ struct snapshot_gpu {
     uint32_t gpu;
     const char *uuid, *name, *driver;
     bool has_minor;
-    uint32_t minor; /* of the device node */
+    uint32_t minor;  /* of the device node */
+    const char *pci; /* its address, "0000:17:00.0"; "" if unknown */
     bool has_unknown;
     uint64_t unknown_bytes; /* in use, but by no listed process */
     bool inference_active;  /* they are divided among containers */

@@ -375,6 +375,7 @@ static void an_attachment_is_of_the_gpu_that_it_names(void **state)
                                             .uuid = UUID,
                                             .has_minor = true,
                                             .minor = 3,
+                                            .pci = "0000:1a:00.0",
                                             .mig_devices = devices,
                                             .mig_device_count = ARRAY_SIZE(devices)};
     enum { NO = -2, WHOLE = -1 };
@@ -406,7 +407,9 @@ static void an_attachment_is_of_the_gpu_that_it_names(void **state)
         {{.kind = ALLOCATION_MINOR, .id = "mig-1g10gb-9-0", .index = 3}, WHOLE}, /* one of two */
         {{.kind = ALLOCATION_MINOR, .id = "", .index = 1}, NO},
         {{.kind = ALLOCATION_ALL, .id = ""}, WHOLE},
+        {{.kind = ALLOCATION_PCI, .id = "0000:1A:00.0"}, WHOLE},
         {{.kind = ALLOCATION_PCI, .id = "0000:19:00.0"}, NO},
+        {{.kind = ALLOCATION_PCI, .id = ""}, NO},
     };
 
     (void)state;

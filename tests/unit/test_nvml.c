@@ -340,6 +340,22 @@ static void a_suspended_device_is_not_woken(void **state)
     close_rig(&rig);
 }
 
+static void a_gpu_has_the_pci_address_that_sysfs_has(void **state)
+{
+    struct snapshot *snapshot;
+    struct rig rig;
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML, SCENARIOS "eight-gpus.trace");
+    play(&rig, 2 * SECOND);
+    snapshot = books(&rig);
+    assert_int_equal(snapshot->gpu_count, 8);
+    assert_string_equal(snapshot->gpus[0].pci, "0000:18:00.0");
+    assert_string_equal(snapshot->gpus[7].pci, "0000:1f:00.0");
+    close_books(snapshot);
+    close_rig(&rig);
+}
+
 static void a_pid_that_is_reused_is_another_process(void **state)
 {
     struct snapshot *snapshot;
@@ -537,6 +553,7 @@ int main(void)
         cmocka_unit_test(
             the_counter_is_read_once_per_window_and_samples_only_as_often_as_they_matter),
         cmocka_unit_test(a_suspended_device_is_not_woken),
+        cmocka_unit_test(a_gpu_has_the_pci_address_that_sysfs_has),
         cmocka_unit_test(a_pid_that_is_reused_is_another_process),
         cmocka_unit_test(arguments_are_read_once_for_each_process_and_only_their_hashes_are_kept),
         cmocka_unit_test(accounting_shows_a_process_that_was_in_no_list_and_no_sample),

@@ -1,6 +1,7 @@
 #include "attribution/gpu/gpu.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,14 @@ static struct window *open_window(struct gpu *gpu)
     return window_at(gpu, gpu->window_count - 1);
 }
 
+/* Where it is: a board may get another minor, and another slot. */
+static void set_place(struct gpu *gpu, const struct sample_device *device)
+{
+    gpu->has_minor = device->has_minor;
+    gpu->minor = device->minor;
+    snprintf(gpu->pci, sizeof(gpu->pci), "%s", device->pci ? device->pci : "");
+}
+
 int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device,
              const struct gpu_options *options, struct ledger *ledger, struct sightings *sightings)
 {
@@ -43,10 +52,9 @@ int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device
         .driver = strdup(device->driver),
         .power_limit_mw = device->power_limit_mw,
         .memory_bytes = device->memory_bytes,
-        .has_minor = device->has_minor,
-        .minor = device->minor,
         .window_count = 1,
     };
+    set_place(gpu, device);
     if (options->attribution == ATTRIBUTION_INTENSITY) {
         gpu->programs = calloc(1, sizeof(*gpu->programs));
         gpu->learning = calloc(1, sizeof(*gpu->learning));
@@ -103,8 +111,7 @@ int gpu_describe(struct gpu *gpu, const struct sample_device *device)
     gpu_age_programs(gpu, driver, device->power_limit_mw);
     free(gpu->driver);
     gpu->driver = driver;
-    gpu->has_minor = device->has_minor;
-    gpu->minor = device->minor;
+    set_place(gpu, device);
     return 0;
 }
 

@@ -129,6 +129,7 @@ struct gpu {
     uint64_t memory_bytes;   /* 0: unknown */
     bool has_minor;
     uint32_t minor;
+    char pci[SAMPLE_PCI_BYTES]; /* "": unknown */
 
     uint64_t latest_us; /* of any sample */
     bool out_of_memory; /* since the last gpu_ingest: something was not attributed */

@@ -129,11 +129,12 @@ int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, stru
         .driver = copy_text(arena, gpu->driver),
         .has_minor = gpu->has_minor,
         .minor = gpu->minor,
+        .pci = copy_text(arena, gpu->pci),
         .samples_garbage = gpu->samples.garbage,
         .samples_repeated = gpu->samples.repeated,
         .samples_late = gpu->samples.late,
     };
-    if (!to->uuid || !to->name || !to->driver)
+    if (!to->uuid || !to->name || !to->driver || !to->pci)
         return -ENOMEM;
     to->has_unknown = unknown_memory(gpu, &to->unknown_bytes);
     add_program_memory(gpu, to);

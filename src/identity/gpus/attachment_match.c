@@ -114,8 +114,9 @@ static bool match_gpu(const struct attachment *attachment, const struct snapshot
                gpu->sharing != GPU_SHARING_MIG;
     case ALLOCATION_ALL:
         return true;
-    case ALLOCATION_TEGRA:
     case ALLOCATION_PCI:
+        return attachment->id[0] != '\0' && strcasecmp(attachment->id, gpu->pci) == 0;
+    case ALLOCATION_TEGRA:
     case ALLOCATION_DRM:
     case ALLOCATION_XCP:
         break; /* of vendors whose GPUs are not read yet */

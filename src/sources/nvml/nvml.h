@@ -87,7 +87,7 @@ struct nvml_gpu {
     uint64_t open_us;           /* when to try that again */
     struct nvml_event_set *events;
     char uuid[NVML_UUID_BYTES], name[NVML_NAME_BYTES];
-    char runtime_status[96]; /* below sysfs; "" if unknown */
+    char pci[SAMPLE_PCI_BYTES]; /* "" if unknown */
     uint64_t polls;
     uint64_t describe_us; /* when to pass on what it is, by the monotonic clock */
 

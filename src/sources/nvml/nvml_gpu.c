@@ -102,6 +102,7 @@ static void describe_device(struct nvml_poll *poll)
         .uuid = arena_copy(arena, gpu->uuid, strlen(gpu->uuid)),
         .name = arena_copy(arena, gpu->name, strlen(gpu->name)),
         .driver = arena_copy(arena, gpu->shared->driver, strlen(gpu->shared->driver)),
+        .pci = arena_copy(arena, gpu->pci, strlen(gpu->pci)),
     };
     uint32_t limit_mw;
 
@@ -109,7 +110,7 @@ static void describe_device(struct nvml_poll *poll)
         device.power_limit_mw = limit_mw;
     device.has_minor =
         nvml->minor && nvml->minor(gpu->device, &device.minor) == NVML_SUCCESS; /* not in WSL */
-    if (!device.uuid || !device.name || !device.driver)
+    if (!device.uuid || !device.name || !device.driver || !device.pci)
         nvml_poll_out_of_memory(poll);
     else
         nvml_poll_add(poll, (struct sample){.kind = SAMPLE_DEVICE, .device = device});
@@ -186,27 +187,25 @@ static void read_energy(struct nvml_poll *poll)
 /* A call would wake a device that the kernel has suspended. */
 static bool is_suspended(const struct nvml_gpu *gpu)
 {
-    char text[32];
+    char path[96], text[32];
     size_t len;
 
-    return gpu->runtime_status[0] != '\0' &&
-           fs_read_at(gpu->shared->context->host->sysfs_fd, gpu->runtime_status, text, sizeof(text),
-                      &len) == 0 &&
+    snprintf(path, sizeof(path), "bus/pci/devices/%s/power/runtime_status", gpu->pci);
+    return gpu->pci[0] != '\0' &&
+           fs_read_at(gpu->shared->context->host->sysfs_fd, path, text, sizeof(text), &len) == 0 &&
            strncmp(text, "suspended", strlen("suspended")) == 0;
 }
 
-/* /sys/bus/pci/devices/0000:17:00.0/power/runtime_status; NVML writes the domain with eight digits
- * and in capitals. */
-static void find_runtime_status(struct nvml_gpu *gpu)
+/* As sysfs names it; NVML writes the domain with eight digits and in capitals. */
+static void find_pci_address(struct nvml_gpu *gpu)
 {
     const struct nvml_library *nvml = &gpu->shared->library;
     struct nvml_pci_info info = {0};
 
     if (!nvml->pci_info || nvml->pci_info(gpu->device, &info) != NVML_SUCCESS)
         return;
-    snprintf(gpu->runtime_status, sizeof(gpu->runtime_status),
-             "bus/pci/devices/%04x:%02x:%02x.0/power/runtime_status", info.domain, info.bus,
-             info.device);
+    snprintf(gpu->pci, sizeof(gpu->pci), "%04x:%02x:%02x.0", info.domain, info.bus & 0xff,
+             info.device & 0x1f);
 }
 
 /* Registers for XID errors; a GPU that cannot report them works all the same. */
@@ -268,7 +267,7 @@ static int open_device(struct nvml_gpu *gpu, struct error *err)
     if (nvml->name)
         (void)nvml->name(device, gpu->name, sizeof(gpu->name));
     gpu->name[sizeof(gpu->name) - 1] = '\0';
-    find_runtime_status(gpu);
+    find_pci_address(gpu);
     nvml_gpm_open(gpu);
     gpu->is_vgpu_host = is_vgpu_host(nvml, device);
     open_events(gpu);
