@@ -3,7 +3,7 @@
  * them, or none.
  *
  * The first byte chooses: '0' to '2' the environment of a batch job, '3' the command line of QEMU,
- * '4' /etc/passwd.
+ * '4' /etc/passwd, '5' the link of a mediated device.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +16,7 @@
 #include "core/parse.h"
 #include "identity/details.h"
 #include "identity/job_gpus.h"
+#include "identity/vm_gpus.h"
 
 enum { TEXT_MAX = 255 };
 
@@ -91,6 +92,40 @@ static void check_environ(enum workload_kind kind, struct span text)
     check_gpus(kind, text);
 }
 
+/* An address is written in one way only. */
+static void check_address(const char *address)
+{
+    char again[SAMPLE_PCI_BYTES];
+
+    check(strlen(address) < SAMPLE_PCI_BYTES);
+    check(vm_gpus_parse_address(span_of(address), again) && strcmp(address, again) == 0);
+}
+
+/* A device can name nothing but one entry of a directory in sysfs, whatever path it has. */
+static void check_devices(struct span text)
+{
+    struct vm_device_list devices = {.count = 0};
+
+    (void)vm_gpus_parse_cmdline(text, &devices);
+    check(devices.count <= VM_DEVICES_MAX);
+    for (size_t i = 0; i < devices.count; i++) {
+        const char *name = devices.items[i].name;
+
+        if (devices.items[i].is_mediated)
+            check(parse_is_uuid(span_of(name)));
+        else
+            check_address(name);
+    }
+}
+
+static void check_mdev_link(struct span text)
+{
+    char address[SAMPLE_PCI_BYTES];
+
+    if (vm_gpus_parse_mdev_link(text, address))
+        check_address(address);
+}
+
 /* Commas in a name are doubled in the command line. */
 static void check_cmdline(struct span text)
 {
@@ -111,6 +146,7 @@ static void check_cmdline(struct span text)
         check(strlen(texts[WORKLOAD_TEXT_UUID]) == 36 &&
               holds_text(text, texts[WORKLOAD_TEXT_UUID]));
     free_texts(texts);
+    check_devices(text);
 }
 
 /* With a line of our own at the end a uid always has a name, and it is that of a line. */
@@ -139,7 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0)
         return 0;
-    switch ((unsigned char)(data[0] - '0') % 5) {
+    switch ((unsigned char)(data[0] - '0') % 6) {
     case 0:
         check_environ(WORKLOAD_SLURM, text);
         break;
@@ -152,8 +188,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 3:
         check_cmdline(text);
         break;
-    default:
+    case 4:
         check_passwd(text);
+        break;
+    default:
+        check_mdev_link(text);
     }
     return 0;
 }

@@ -15,6 +15,7 @@
 #include "identity/process_table.h"
 #include "identity/runtime.h"
 #include "identity/runtime_table.h"
+#include "identity/vm_gpus.h"
 #include "model/report.h"
 
 enum { INSPECTED_MAX = 64, JOB_TIMEOUT_MS = 100 };
@@ -55,6 +56,48 @@ static void check_jobs(struct report *report, const struct host *host,
                    count.jobs, PLURAL_S(count.jobs), count.by_rules);
 }
 
+/* The machine that has this board; NULL: none that is known. */
+static const char *find_machine(const struct host *host, const struct process_table *processes,
+                                const char *address)
+{
+    const struct process_table_owner *owner;
+
+    for (size_t i = 0; (owner = process_table_owner_at(processes, i)); i++) {
+        struct gpu_access_list gpus = {.count = 0};
+
+        if (owner->owner.kind != WORKLOAD_VM ||
+            job_gpus_find(host, processes, owner, JOB_TIMEOUT_MS, &gpus) < 0)
+            continue;
+        for (size_t k = 0; k < gpus.count; k++)
+            if (strcmp(gpus.items[k].id, address) == 0)
+                return owner->owner.id;
+    }
+    return NULL;
+}
+
+/* The boards that no driver of this node can meter. */
+static void check_passed_through(struct report *report, const struct host *host,
+                                 const struct process_table *processes)
+{
+    static const char remedy[] =
+        "this node's driver cannot see it: to meter it, run wattribute in the machine";
+    struct gpu_access_list boards = {.count = 0};
+
+    vm_gpus_list_passed_through(host, &boards);
+    for (size_t i = 0; i < boards.count; i++) {
+        const char *machine = find_machine(host, processes, boards.items[i].id);
+        char what[64];
+
+        snprintf(what, sizeof(what), "GPU %.40s", boards.items[i].id);
+        if (machine)
+            report_add(report, what, VERDICT_LIMITED, remedy,
+                       "passed through to the virtual machine %.100s (VFIO)", machine);
+        else
+            report_add(report, what, VERDICT_LIMITED, remedy,
+                       "reserved for pass-through (VFIO); no known virtual machine has it");
+    }
+}
+
 static void check_cgroups(struct report *report, const struct host *host)
 {
     struct process_table_stats stats = {0};
@@ -83,8 +126,10 @@ static void check_cgroups(struct report *report, const struct host *host)
         report_add(report, "owners", VERDICT_OK, NULL, "%llu process%s of %llu owner%s",
                    (unsigned long long)stats.processes, stats.processes == 1 ? "" : "es",
                    (unsigned long long)stats.owners, PLURAL_S(stats.owners));
-    if (!why)
+    if (!why) {
         check_jobs(report, host, table);
+        check_passed_through(report, host, table);
+    }
     process_table_free(table);
 }
 

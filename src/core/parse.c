@@ -1,5 +1,6 @@
 #include "core/parse.h"
 
+#include <ctype.h>
 #include <errno.h>
 
 #include "core/macros.h"
@@ -26,6 +27,19 @@ int parse_u64_max(struct span text, uint64_t max, uint64_t *ret_value)
 int parse_u64(struct span text, uint64_t *ret_value)
 {
     return parse_u64_max(text, UINT64_MAX, ret_value);
+}
+
+bool parse_is_uuid(struct span text)
+{
+    if (text.len != 36)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+        if (is_dash ? text.data[i] != '-' : !isxdigit((unsigned char)text.data[i]))
+            return false;
+    }
+    return true;
 }
 
 int parse_bool(struct span text, bool *ret_value)

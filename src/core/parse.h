@@ -20,6 +20,9 @@ static inline bool parse_is_hex(char c)
 
 int parse_u64(struct span text, uint64_t *ret_value);
 int parse_u64_max(struct span text, uint64_t max, uint64_t *ret_value);
+/* 36 hexadecimal digits and dashes, in either case. */
+bool parse_is_uuid(struct span text);
+
 int parse_bool(struct span text, bool *ret_value); /* true, false */
 
 /* "1.25" in millionths, exactly: more than six decimals are -EINVAL. */

@@ -1,6 +1,5 @@
 #include "identity/details.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -165,8 +164,11 @@ static void read_job(const struct host *host, int process_fd, uint32_t timeout_m
 
 static void read_vm(int process_fd, uint32_t timeout_ms, struct details *details)
 {
-    details->complete =
+    bool is_read =
         read_memory(process_fd, proc_read_uid(process_fd), "cmdline", timeout_ms, details);
+
+    /* A helper beside QEMU, such as swtpm, has none of these. */
+    details->complete = is_read && details->texts[WORKLOAD_TEXT_NAME];
 }
 
 int details_read(const struct host *host, uint32_t pid, const struct workload_owner *owner,
@@ -252,19 +254,6 @@ static void parse_vm_name(struct span value, char **text)
     set_text(text, (struct span){name, len});
 }
 
-static bool is_uuid(struct span text)
-{
-    if (text.len != 36)
-        return false;
-    for (size_t i = 0; i < text.len; i++) {
-        bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
-
-        if (is_dash ? text.data[i] != '-' : !isxdigit((unsigned char)text.data[i]))
-            return false;
-    }
-    return true;
-}
-
 void details_parse_cmdline(struct span cmdline, char *texts[WORKLOAD_TEXTS])
 {
     while (cmdline.len > 0) {
@@ -275,7 +264,7 @@ void details_parse_cmdline(struct span cmdline, char *texts[WORKLOAD_TEXTS])
         } else if (span_equals(argument, "-uuid")) {
             struct span value = span_cut(&cmdline, '\0');
 
-            if (is_uuid(value))
+            if (parse_is_uuid(value))
                 set_text(&texts[WORKLOAD_TEXT_UUID], value);
         }
     }

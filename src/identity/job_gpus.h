@@ -1,9 +1,10 @@
 /*
- * The GPUs of batch jobs and of systemd units, by what the host shows of them:
+ * The GPUs of batch jobs, systemd units and virtual machines, by what the host shows of them:
  *
  *   - the device rules of their cgroups, with cgroup v1 and where they name GPUs one by one;
  *   - the environment of a job's processes, where the rules do not constrain it. The scheduler
- * wrote it, but the job's user can write it, too: it counts as the job's own word.
+ * wrote it, but the job's user can write it, too: it counts as the job's own word;
+ *   - the command line of a machine's QEMU (vm_gpus.h).
  *
  * Where rules name GPUs, or forbid all of them, the environment does not count.
  */
@@ -51,13 +52,18 @@ struct job_gpus_count {
     size_t by_environment; /* have GPUs by their own word */
 };
 
-/* Inspects all of them once, for `check`. */
+/* Inspects one owner, as the scan does. 0, or -errno: none of its processes tells. */
+int job_gpus_find(const struct host *host, const struct process_table *processes,
+                  const struct process_table_owner *owner, uint32_t timeout_ms,
+                  struct gpu_access_list *gpus);
+
+/* Inspects all jobs and units once, for `check`. */
 struct job_gpus_count job_gpus_count(const struct host *host, const struct process_table *processes,
                                      uint32_t timeout_ms);
 
-/* Inspects every job and unit that is new, and the others once a minute, and reports them as
- * `source`. A process that blocks readers of its environment delays it by up to `timeout_ms`, and
- * all of them together by about a second. */
+/* Inspects every job, unit and machine that is new, and the others once a minute, and reports them
+ * as `source`. A process that blocks readers of its memory delays it by up to `timeout_ms`, and all
+ * of them together by about a second. */
 void job_gpus_scan(const struct host *host, const struct process_table *processes,
                    struct attachments *attachments, unsigned source, uint32_t timeout_ms,
                    uint64_t now_us);

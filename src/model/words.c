@@ -33,6 +33,7 @@ const char *const allocation_source_words[ALLOCATION_SOURCES] = {
     [ALLOCATED_BY_CRI] = "cri",
     [ALLOCATED_BY_DOCKER] = "docker",
     [ALLOCATED_BY_PODMAN] = "podman",
+    [ALLOCATED_BY_QEMU] = "qemu",
     [ALLOCATED_BY_DEVICE_CGROUP] = "device_cgroup",
     [ALLOCATED_BY_DEVICE_NODES] = "device_nodes",
     [ALLOCATED_BY_ENVIRONMENT] = "environment",

@@ -82,6 +82,7 @@ enum allocation_source {
     ALLOCATED_BY_CRI,
     ALLOCATED_BY_DOCKER,
     ALLOCATED_BY_PODMAN,
+    ALLOCATED_BY_QEMU,          /* the command line of a virtual machine's */
     ALLOCATED_BY_DEVICE_CGROUP, /* the rules of cgroup v1 */
     ALLOCATED_BY_DEVICE_NODES,  /* in a container's /dev */
     ALLOCATED_BY_ENVIRONMENT,   /* of a batch job: its own word alone */

@@ -271,6 +271,22 @@ static void a_vm_has_its_uuid_and_a_user_its_name(void **state)
     remove_machine(&machine);
 }
 
+static void a_helper_of_a_machine_is_not_the_last_that_is_asked(void **state)
+{
+    static const char cgroup[] = "0::/machine.slice/machine-qemu\\x2d1\\x2dweb01.scope\n";
+    const struct workload_owner vm = {.kind = WORKLOAD_VM, .id = "web01"};
+    static const char cmdline[] = "swtpm\0socket";
+    struct machine machine = new_machine(cgroup);
+    struct details details;
+
+    (void)state;
+    put(&machine, "7/cmdline", cmdline, sizeof(cmdline));
+    assert_int_equal(details_read(&machine.host, 7, &vm, 2000, &details), 0);
+    assert_false(details.complete);
+    details_done(&details);
+    remove_machine(&machine);
+}
+
 /* As if it held the lock that readers of its memory wait for: a pipe without a writer. */
 static void a_process_that_blocks_its_readers_costs_its_details_until_it_lets_them(void **state)
 {
@@ -351,6 +367,7 @@ int main(void)
         cmocka_unit_test(a_job_of_pbs_has_its_id_from_the_cgroup_alone),
         cmocka_unit_test(a_process_that_belongs_to_another_by_now_is_not_read),
         cmocka_unit_test(a_vm_has_its_uuid_and_a_user_its_name),
+        cmocka_unit_test(a_helper_of_a_machine_is_not_the_last_that_is_asked),
         cmocka_unit_test(a_process_that_blocks_its_readers_costs_its_details_until_it_lets_them),
         cmocka_unit_test(the_store_keeps_the_first_details_until_they_are_unused),
     };

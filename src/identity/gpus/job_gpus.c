@@ -10,13 +10,14 @@
 #include "host/proc.h"
 #include "identity/gpus/device_rules.h"
 #include "identity/owner.h"
+#include "identity/vm_gpus.h"
 
 static const uint64_t AGAIN_US = 60 * USEC_PER_SEC;
 
 enum {
-    PROCESSES_MAX = 16, /* of a job that are read: its steps may have different GPUs */
-    ENVIRONMENT_BYTES = 256 << 10,
-    TIMEOUTS_MAX = 10, /* in one scan */
+    PROCESSES_MAX = 16,       /* of a job that are read: its steps may have different GPUs */
+    MEMORY_BYTES = 256 << 10, /* of an environment, or of a command line */
+    TIMEOUTS_MAX = 10,        /* in one scan */
 };
 
 static bool has_text(struct span text, const char *part)
@@ -135,21 +136,47 @@ struct inspection {
     bool is_whole; /* no other process of it has more to say */
 };
 
-static void read_environment(struct inspection *of, int process_fd, enum job_step step,
-                             struct gpu_access_list *gpus)
+/* NULL: it cannot be read in time. Else to be freed after the text. */
+static struct memory_read *read_memory(struct inspection *of, int process_fd, const char *file,
+                                       struct span *ret_text)
 {
     uint32_t wait_ms = of->timeouts < TIMEOUTS_MAX ? of->timeout_ms : 1;
     struct memory_read *read =
-        memory_read_start(process_fd, proc_read_uid(process_fd), "environ", ENVIRONMENT_BYTES);
+        memory_read_start(process_fd, proc_read_uid(process_fd), file, MEMORY_BYTES);
+
+    if (read && memory_read_wait(read, wait_ms, ret_text))
+        return read;
+    of->timeouts++;
+    memory_read_free(read);
+    return NULL;
+}
+
+static void read_environment(struct inspection *of, int process_fd, enum job_step step,
+                             struct gpu_access_list *gpus)
+{
     size_t before = gpus->count;
     struct span text;
+    struct memory_read *read = read_memory(of, process_fd, "environ", &text);
 
-    if (read && memory_read_wait(read, wait_ms, &text))
+    if (read)
         job_gpus_parse_environ(of->owner->owner.kind, step, text, gpus);
-    else
-        of->timeouts++;
     memory_read_free(read);
     of->is_whole |= step != JOB_STEP_TASKS && gpus->count > before;
+}
+
+/* -ENODATA: not of QEMU, or not legible. A machine has helpers, such as swtpm. */
+static int read_command_line(struct inspection *of, int process_fd, struct gpu_access_list *gpus)
+{
+    struct vm_device_list devices = {.count = 0};
+    struct span text;
+    struct memory_read *read = read_memory(of, process_fd, "cmdline", &text);
+
+    of->is_whole = read && vm_gpus_parse_cmdline(text, &devices);
+    memory_read_free(read);
+    if (!of->is_whole)
+        return -ENODATA;
+    vm_gpus_add_boards(of->host, &devices, gpus);
+    return 0;
 }
 
 /* 0, -ESRCH, or another -errno. */
@@ -167,6 +194,8 @@ static int inspect_process(struct inspection *of, uint32_t pid, struct gpu_acces
             0 ||
         !owner_has_cgroup_file(owner, cgroup_file))
         return -ESRCH;
+    if (owner->kind == WORKLOAD_VM)
+        return read_command_line(of, process_fd, gpus);
     if (device_rules_read_owner(of->host, owner, cgroup_file, rules, sizeof(rules), &len) &&
         job_gpus_read_rules((struct span){rules, len}, gpus))
         of->is_constrained = true;
@@ -175,11 +204,12 @@ static int inspect_process(struct inspection *of, uint32_t pid, struct gpu_acces
     return 0;
 }
 
-/* The rules are those of all its processes; environments differ. 0 if a process was read. */
+/* The rules are those of all its processes; environments and command lines differ. 0 if a process
+ * was read. */
 static int inspect_owner(struct inspection *of, const struct process_table *processes,
                          struct gpu_access_list *gpus)
 {
-    bool is_job = workload_is_job(of->owner->owner.kind);
+    bool is_unit = of->owner->owner.kind == WORKLOAD_UNIT;
     uint32_t pid = 0;
     int r = -ESRCH;
 
@@ -190,16 +220,18 @@ static int inspect_owner(struct inspection *of, const struct process_table *proc
             break;
         if (inspect_process(of, pid, gpus) == 0)
             r = 0;
-        if (r == 0 && !is_job)
+        if (r == 0 && is_unit)
             break;
     }
     return r;
 }
 
-/* Units of a tenant do not exist, and a scoped job is a row of its own. */
+/* Units of a tenant do not exist, and a scoped job is a row of its own. In a scope a tenant chooses
+ * what looks like a machine, and its command line: only root's count. */
 static bool is_inspected(const struct workload_owner *owner)
 {
-    return workload_is_job(owner->kind) || owner->kind == WORKLOAD_UNIT;
+    return workload_is_job(owner->kind) || owner->kind == WORKLOAD_UNIT ||
+           (owner->kind == WORKLOAD_VM && !strchr(owner->id, '/'));
 }
 
 static struct attachment_key key_of(const struct workload_owner *owner)
@@ -235,6 +267,15 @@ void job_gpus_scan(const struct host *host, const struct process_table *processe
     }
 }
 
+int job_gpus_find(const struct host *host, const struct process_table *processes,
+                  const struct process_table_owner *owner, uint32_t timeout_ms,
+                  struct gpu_access_list *gpus)
+{
+    struct inspection of = {.host = host, .owner = owner, .timeout_ms = timeout_ms};
+
+    return is_inspected(&owner->owner) ? inspect_owner(&of, processes, gpus) : -ENODATA;
+}
+
 struct job_gpus_count job_gpus_count(const struct host *host, const struct process_table *processes,
                                      uint32_t timeout_ms)
 {
@@ -244,7 +285,7 @@ struct job_gpus_count job_gpus_count(const struct host *host, const struct proce
     for (size_t i = 0; (of.owner = process_table_owner_at(processes, i)); i++) {
         struct gpu_access_list gpus = {.count = 0};
 
-        if (!is_inspected(&of.owner->owner))
+        if (!is_inspected(&of.owner->owner) || of.owner->owner.kind == WORKLOAD_VM)
             continue;
         count.jobs += workload_is_job(of.owner->owner.kind);
         if (inspect_owner(&of, processes, &gpus) < 0 || gpus.count == 0)
