@@ -66,9 +66,9 @@ class Containers:
 
 
 @contextmanager
-def process_in(group, **env):
+def process_in(group, command=("sleep", "600"), **env):
     """The pid of a process that sleeps in this cgroup."""
-    process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "sleep", "600"], stdin=subprocess.DEVNULL,
+    process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], stdin=subprocess.DEVNULL,
                                env={**os.environ, **env})
     try:
         with cgroups.making(group):

@@ -2,6 +2,7 @@
 that nobody uses."""
 import os
 import secrets
+import sys
 
 import harness
 from gpu_node import FAKE, Containers, process_in
@@ -252,6 +253,71 @@ class Pods(AllocationTestCase):
             for name in ("plugin", "claimant"):
                 self.assertEqual(1, page.value("container_gpu_detected", container_name=name, container_id=ids[name],
                                                pod="train-0", namespace="ml"))
+
+
+BOARD, VGPU = "0000:18:00.0", "9d0a4a52-3f0b-11ef-9f2c-0242ac120002"
+PASSED_THROUGH = ("0000:65:00.0", "0000:66:00.0")
+VGPU_SCENARIO = os.path.join(harness.SOURCE_ROOT, "tests/fakes/nvml/scenarios/vgpu-host.trace")
+BOARD_UUID = "GPU-00000000-0000-4000-8000-000000000000"
+MACHINES = "0f4f1cbb-7d3d-4a46-8a8f-4e3ba0c0a5a1", "5c7d3e1e-92a4-4b35-9a55-6d1d1c2b7c11"  # of the scenario
+
+
+class VirtualMachines(AllocationTestCase):
+    """On the host of two vGPUs of one board. Two more boards are VFIO's, and one of them is a machine's."""
+
+    def setUp(self):
+        super().setUp()
+        require.root()
+        require.writable(cgroups.hierarchies())
+        for address, driver in ((BOARD, "nvidia"), ("0000:18:00.4", "nvidia"),
+                                *((address, "vfio-pci") for address in PASSED_THROUGH)):
+            folder = self.path(f"sys/bus/pci/devices/{address}")
+            os.makedirs(folder)
+            for name, text in (("vendor", b"0x10de\n"), ("class", b"0x030200\n")):
+                self.write(f"{folder}/{name}", text)
+            os.symlink(f"../../../../bus/pci/drivers/{driver}", f"{folder}/driver")
+        os.symlink(f"../{BOARD}", self.path("sys/bus/pci/devices/0000:18:00.4/physfn"))
+        os.makedirs(self.path("sys/bus/mdev/devices"))
+        os.symlink(f"../../../devices/pci0000:17/{BOARD}/{VGPU}", self.path(f"sys/bus/mdev/devices/{VGPU}"))
+        os.symlink("/sys/fs", self.path("sys/fs"))
+        self.tag = secrets.token_hex(4)
+
+    def qemu(self, name, uuid, device, above="/machine.slice"):
+        """A process that has the command line of a QEMU of libvirt, and its cgroup."""
+        self.enter(process_in(f"{above}/machine-qemu\\x2d1\\x2d{name}.scope", (
+            sys.executable, "-c", "import signal; signal.pause()", "-name", f"guest=The {name},debug-threads=on",
+            "-uuid", uuid, "-device", "virtio-net-pci,id=net0", "-device", device)))
+
+    def test_a_machine_has_the_board_of_its_vgpu_and_the_energy_in_the_same_row(self):
+        names = {kind: f"{kind}{self.tag}" for kind in ("mdev", "vf", "whole")}
+        mdev = f"vfio-pci,id=hostdev0,sysfsdev=/sys/bus/mdev/devices/{VGPU},display=off"
+        self.qemu(names["mdev"], MACHINES[0], mdev)
+        self.qemu(names["vf"], MACHINES[1], '{"driver":"vfio-pci","host":"0000:18:00.4","id":"hostdev0"}')
+        self.qemu(names["whole"], "7c7d3e1e-92a4-4b35-9a55-6d1d1c2b7c11", f"vfio-pci,host={PASSED_THROUGH[0]}")
+        service, liar = f"/system.slice/w{self.tag}.service", f"liar{self.tag}"
+        self.enter(process_in(service))
+        cgroups.give(service, 4711)
+        self.qemu(liar, "8c7d3e1e-92a4-4b35-9a55-6d1d1c2b7c11", mdev, above=service)
+        with open(VGPU_SCENARIO, "rb") as file:
+            scenario = self.write("scenario", file.read() + b"1800000012200000 X * loop\n")
+        flags = (f"--path.sysfs={self.path('sys')}", *(f"--{name}-socket=" for name in SOCKETS))
+        env = {"LD_LIBRARY_PATH": FAKE, "FAKE_NVML_SCENARIO": scenario}
+        with Exporter("--process-scan-interval=1s", *flags, env=env) as exporter:
+            page = exporter.wait_for_page("both have the board, and energy of it", lambda page: all(
+                page.values(ALLOCATED, id=names[kind]) and page.sum(
+                    WORKLOAD_ENERGY, kind="vm", id=names[kind], meter_id=BOARD_UUID, tier="active") > 0
+                for kind in ("mdev", "vf")), 40)
+            self.assertEqual({("vm", names[kind], 0): "qemu" for kind in ("mdev", "vf")}, self.rows(page))
+            for labels, _ in page.values(ALLOCATED):
+                self.assertEqual((f"The {labels['id']}", BOARD_UUID, ""),
+                                 tuple(labels[name] for name in ("name", "uuid", "gpu_instance")))
+            self.assert_balanced(page)
+        report = harness.run("check", *flags, env=env, timeout=60).stdout.decode()
+        self.assertRegex(report, rf"limited +GPU {PASSED_THROUGH[0]} +passed through to the virtual machine "
+                                 rf"{names['whole']} \(VFIO\)\n +-> this node's driver cannot see it")
+        self.assertRegex(report, rf"limited +GPU {PASSED_THROUGH[1]} +reserved for pass-through \(VFIO\); "
+                                 r"no known virtual machine has it")
+        self.assertNotIn(f"GPU {BOARD}", report)
 
 
 if __name__ == "__main__":
