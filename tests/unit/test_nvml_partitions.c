@@ -146,6 +146,23 @@ static void the_largest_instance_is_the_board_and_a_name_has_its_extension(void 
     }
 }
 
+/* Else the traffic of an instance would count by its SMs: memory has slices of its own. */
+static void the_memory_of_the_board_is_known_if_the_driver_tells_it(void **state)
+{
+    static const char *const libraries[] = {FAKE_NVML, FAKE_NVML_OMIT_MEMORY_V2};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(libraries); i++) {
+        struct rig rig;
+        struct seen *seen = watch(&rig, libraries[i], SCENARIOS "h100-mig.trace", SAMPLE_DEVICE, 0);
+
+        play(&rig, SECOND);
+        assert_int_equal(seen->samples[0].device.memory_bytes, 85520809984);
+        assert_int_equal(rig.pipeline->gpus[0]->memory_bytes, 85520809984);
+        close_watched(&rig, seen);
+    }
+}
+
 static void processes_are_listed_with_their_instances(void **state)
 {
     static const struct sample_listed expected[] = {
@@ -521,6 +538,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_layout_has_every_mig_device_and_the_size_of_the_board),
         cmocka_unit_test(the_largest_instance_is_the_board_and_a_name_has_its_extension),
+        cmocka_unit_test(the_memory_of_the_board_is_known_if_the_driver_tells_it),
         cmocka_unit_test(processes_are_listed_with_their_instances),
         cmocka_unit_test(without_the_right_to_the_boards_list_those_of_its_devices_are_read),
         cmocka_unit_test(what_mig_takes_away_is_not_asked_for),

@@ -111,6 +111,8 @@ int gpu_describe(struct gpu *gpu, const struct sample_device *device)
     gpu_age_programs(gpu, driver, device->power_limit_mw);
     free(gpu->driver);
     gpu->driver = driver;
+    if (device->memory_bytes > 0) /* in MIG mode it takes a permission */
+        gpu->memory_bytes = device->memory_bytes;
     set_place(gpu, device);
     return 0;
 }

@@ -171,6 +171,8 @@ void nvml_poll_read_utilisation(struct nvml_poll *poll);
 void nvml_poll_read_gauges(struct nvml_poll *poll);
 /* Of the board, or (with its id) of a GPU instance, of which it is a MIG device. */
 void nvml_poll_read_memory(struct nvml_poll *poll, struct nvml_device *device, uint32_t instance);
+/* All memory of the board; 0: unknown. */
+uint64_t nvml_poll_memory_bytes(struct nvml_poll *poll);
 /* A value of the driver's, which names its type; 0 if it is negative. */
 uint64_t nvml_value_number(int type, union nvml_value value);
 

@@ -79,6 +79,16 @@ void nvml_poll_read_memory(struct nvml_poll *poll, struct nvml_device *device, u
     }
 }
 
+uint64_t nvml_poll_memory_bytes(struct nvml_poll *poll)
+{
+    struct nvml_memory_v2 memory = {.version = NVML_VERSION(struct nvml_memory_v2, 2)};
+    struct nvml_memory_v1 old;
+
+    if (NVML_POLL_CALL(poll, "memory", memory_v2, &memory))
+        return memory.total;
+    return NVML_POLL_CALL(poll, "memory", memory_v1, &old) ? old.total : 0;
+}
+
 uint64_t nvml_value_number(int type, union nvml_value value)
 {
     switch (type) {

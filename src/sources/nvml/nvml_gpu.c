@@ -108,6 +108,7 @@ static void describe_device(struct nvml_poll *poll)
 
     if (NVML_POLL_CALL(poll, "power limit", power_limit_mw, &limit_mw))
         device.power_limit_mw = limit_mw;
+    device.memory_bytes = nvml_poll_memory_bytes(poll);
     device.has_minor =
         nvml->minor && nvml->minor(gpu->device, &device.minor) == NVML_SUCCESS; /* not in WSL */
     if (!device.uuid || !device.name || !device.driver || !device.pci)
