@@ -201,7 +201,8 @@ void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,
 static void learn_idle(struct gpu *gpu, const struct slot *slot)
 {
     __typeof__(gpu->learning->quiet) *quiet = &gpu->learning->quiet;
-    bool context = slot_workers(slot) != 0, is_quiet = slot_is_quiet(slot);
+    bool context = slot_workers(slot) != 0;
+    bool is_quiet = slot_is_quiet(slot) && !slot->has_changed; /* else it shows neither level */
 
     if (!is_quiet || context != quiet->context)
         quiet->energy_uj = quiet->duration_us = 0;

@@ -288,7 +288,7 @@ static int by_workload(const void *a, const void *b)
 void gpu_observe_window(struct gpu *gpu, const struct window *window)
 {
     uint64_t duration_us = window->end_us - window->start_us;
-    bool busy = window->busiest_percent > 0, context;
+    bool busy = window->busiest_percent > 0, is_listed = false, context;
     struct idle_part idle;
 
     for (size_t i = 0; i < gpu->samples.count && !busy; i++) {
@@ -297,16 +297,17 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window)
         busy = !sample->counted && sample->weight > 0 && sample->at_us > window->start_us &&
                sample->at_us <= window->end_us;
     }
-    context = busy;
     for (size_t i = 0; i < window->presence_count; i++)
-        context |= window_lists_of(window, &window->presences[i]) != 0 &&
-                   !gpu_sighting(gpu, window->presences[i].process)->is_mps_server;
+        is_listed |= window_lists_of(window, &window->presences[i]) != 0 &&
+                     !gpu_sighting(gpu, window->presences[i].process)->is_mps_server;
+    context = busy || is_listed;
     busy |= context && !window->saw_utilisation; /* unknown: not idle */
     idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
     /* A window in which a context came or went shows neither level; a busy one at most that the
-     * level is too high. */
+     * level is too high. But the driver's utilisation, a mean over up to a second, outlasts the
+     * process that caused it: then there is no context. */
     if (!(window->saw_context && window->saw_no_context) &&
-        (!busy || idle.floor_uj + idle.step_uj == window->energy_uj))
+        (!busy || (is_listed && idle.floor_uj + idle.step_uj == window->energy_uj)))
         idle_learn(&gpu->idle, context, window->energy_uj, duration_us);
 }
 

@@ -127,7 +127,7 @@ void mps_clients_learn(struct mps_clients *clients, const struct intensity *inte
         learn_unmixed(group, &unmixed, watts * duration_s);
         learn_amounts(clients, group->present, &unmixed);
     }
-    if (is_busy) {
+    if (is_busy && !slot->has_changed) { /* else they were not all there at the same time */
         group->weight += 1;
         group->watts += (watts - group->watts) / MIN(group->weight, WEIGHT_MAX);
     }

@@ -161,6 +161,7 @@ void slots_take_listed(struct slots *slots, uint32_t listed, uint32_t clients, u
     if (slots->count > 0) {
         struct slot *open = slot_at(slots, slots->count - 1);
 
+        open->has_changed |= open->listed != listed || open->clients != clients;
         open->listed |= listed;
         open->clients |= clients;
         open->servers |= servers;

@@ -43,6 +43,7 @@ struct slot {
     uint32_t listed;  /* bits: tenants on a list */
     uint32_t clients; /* bits: those that no sample tells apart: MPS clients, or all with MIG */
     uint32_t servers; /* bits: MPS servers, whose samples are those of the clients */
+    bool has_changed; /* one came or went: not all of them were there at the same time */
     uint8_t won[TENANTS_MAX];
     struct slot_activity gpm;
     struct slot_activity sampled; /* by the utilisation samples */
