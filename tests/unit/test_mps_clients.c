@@ -106,6 +106,41 @@ static void clients_that_were_always_together_are_charged_equally_with_a_large_e
     assert_true(shares.error[0] > 0.25); /* of a share: hardly any confidence is left */
 }
 
+static void clients_of_which_nothing_is_known_are_charged_by_their_sizes(void **state)
+{
+    struct mps_clients clients = {.sizes = {1, 3}};
+    struct intensity_shares shares;
+
+    (void)state;
+    learn(&clients, A | B, 200, 50);
+    assert_true(divide(&clients, A | B, &shares));
+    assert_shares(&shares, A | B);
+    assert_true(fabs(shares.of[1] - 0.75) < 1e-9);
+    learn(&clients, A, 150, 50); /* but what is seen counts */
+    assert_true(divide(&clients, A | B, &shares));
+    assert_true(fabs(shares.of[0] - 0.75) < 0.05);
+    mps_clients_forget(&clients, 1);
+    assert_true(clients.sizes[1] == 0);
+}
+
+/* Two of three are replaced: for one slot all five are listed, but they never ran together. */
+static void a_slot_in_which_clients_came_or_went_does_not_show_what_they_draw_together(void **state)
+{
+    enum { D = 8, E = 16 };
+    struct mps_clients clients = {0};
+    struct slot slot = slot_with(A | B | C | D | E, 300);
+    struct intensity_shares shares;
+
+    (void)state;
+    learn(&clients, A | B | C, 300, 50);
+    slot.has_changed = true;
+    mps_clients_learn(&clients, &strangers, &slot);
+    learn(&clients, C | D | E, 300, 50);
+    assert_true(divide(&clients, C | D | E, &shares));
+    assert_true(fabs(shares.of[2] - 1.0 / 3) < 0.05);
+    assert_true(shares.error[2] > 0.25);
+}
+
 static void a_client_alone_is_charged_all_without_error(void **state)
 {
     struct mps_clients clients = {0};
@@ -387,6 +422,9 @@ int main(void)
         cmocka_unit_test(times_alone_show_what_each_client_draws),
         cmocka_unit_test(times_without_a_client_show_as_much),
         cmocka_unit_test(clients_that_were_always_together_are_charged_equally_with_a_large_error),
+        cmocka_unit_test(clients_of_which_nothing_is_known_are_charged_by_their_sizes),
+        cmocka_unit_test(
+            a_slot_in_which_clients_came_or_went_does_not_show_what_they_draw_together),
         cmocka_unit_test(a_client_alone_is_charged_all_without_error),
         cmocka_unit_test(an_unknown_client_is_charged_as_the_average),
         cmocka_unit_test(without_any_slot_nothing_is_known),

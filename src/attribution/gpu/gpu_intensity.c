@@ -146,9 +146,32 @@ struct intensity_memory gpu_program_memory(const struct gpu *gpu)
     return sum;
 }
 
-/* Which tenants are on a list. No sample tells those of a GPU instance apart, as with MPS. */
-static void update_listed(struct gpu *gpu, struct gpu_learning *learning)
+/* The processes of a compute instance share its slices. */
+static void size_clients(struct gpu *gpu, const struct gpu_instance *instance, uint32_t clients)
 {
+    struct gpu_learning *learning = instance->learning;
+    uint32_t computes[TENANTS_MAX] = {0};
+
+    for (uint32_t t = 0; t < TENANT_OTHERS; t++)
+        if (clients & (1U << t))
+            computes[t] = gpu_sighting(gpu, learning->tenants.all[t].process)->compute_instance;
+    for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
+        const struct gpu_compute *compute;
+        unsigned beside = 0;
+
+        if (!(clients & (1U << t)))
+            continue;
+        for (uint32_t k = 0; k < TENANT_OTHERS; k++)
+            beside += (clients & (1U << k)) && computes[k] == computes[t];
+        compute = gpu_mig_find_compute(instance, computes[t]);
+        learning->clients.sizes[t] = (double)(compute ? compute->slices : 1) / beside;
+    }
+}
+
+/* Which tenants are on a list. No sample tells those of a GPU instance apart, as with MPS. */
+static void update_listed(struct gpu *gpu, size_t index)
+{
+    struct gpu_learning *learning = gpu_learning_at(gpu, index);
     uint32_t listed = 0, clients = 0, servers = 0;
 
     for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
@@ -163,23 +186,23 @@ static void update_listed(struct gpu *gpu, struct gpu_learning *learning)
         if (gpu_sighting(gpu, tenant->process)->is_mps_server)
             servers |= 1U << t;
     }
-    if (learning != gpu->learning)
+    if (index > 0) {
         clients = listed & ~servers;
+        size_clients(gpu, &gpu->mig->instances[index - 1], clients);
+    }
     slots_take_listed(&learning->slots, listed, clients, servers);
 }
 
 void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)
 {
-    struct gpu_learning *learning;
-
     for (size_t i = 0; i < list->count; i++) {
         uint32_t process;
 
         if (ledger_find_process(gpu->ledger, gpu->meter, list->entries[i].pid, &process))
             (void)open_place(gpu, process);
     }
-    for (size_t i = 0; (learning = gpu_learning_at(gpu, i)); i++)
-        update_listed(gpu, learning);
+    for (size_t i = 0; gpu_learning_at(gpu, i); i++)
+        update_listed(gpu, i);
 }
 
 void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,

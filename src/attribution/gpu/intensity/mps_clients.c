@@ -160,7 +160,18 @@ static void divide_unmixed(const struct mps_group *group, const struct unmixed *
     }
 }
 
-/* By presence: the watts of each client are those that explain best what the groups draw. */
+static double size_of(const struct mps_clients *clients, uint32_t present)
+{
+    double size = 0;
+
+    for (uint32_t t = 0; t < TENANTS_MAX; t++)
+        if (present & (1U << t))
+            size += clients->sizes[t] > 0 ? clients->sizes[t] : 1;
+    return size;
+}
+
+/* By presence: the watts of each client are those that explain best what the groups draw. Before
+ * anything is known they are in proportion to the sizes. */
 static bool divide_by_presence(const struct mps_clients *clients, uint32_t present,
                                struct intensity_shares *ret_shares)
 {
@@ -173,17 +184,17 @@ static bool divide_by_presence(const struct mps_clients *clients, uint32_t prese
 
         if (!group->is_mps_only)
             continue;
-        sum += group->weight * group->watts / __builtin_popcount(group->present);
+        sum += group->weight * group->watts / size_of(clients, group->present);
         weights += group->weight;
     }
-    mean = weights > 0 ? sum / weights : 0; /* of a client while it is present */
+    mean = weights > 0 ? sum / weights : 0; /* of a client of size 1 while it is present */
     if (mean <= 0)
         return false;
     for (size_t g = 0; g < clients->count; g++) {
         const struct mps_group *group = &clients->groups[g];
         double noise = WATTS_NOISE * group->watts + WATTS_FLOOR;
         double precision = MIN(group->weight, WEIGHT_MAX) / (noise * noise);
-        double above = group->watts - mean * __builtin_popcount(group->present);
+        double above = group->watts - mean * size_of(clients, group->present);
 
         for (uint32_t i = 0; i < n && group->is_mps_only; i++) {
             if (!(group->present & (1U << i)))
@@ -194,15 +205,18 @@ static bool divide_by_presence(const struct mps_clients *clients, uint32_t prese
                     matrix[i * n + k] += precision;
         }
     }
-    for (size_t i = 0; i < n; i++)
-        matrix[i * n + i] += 1 / (mean * mean);
+    for (uint32_t i = 0; i < n; i++) {
+        double expected = mean * size_of(clients, 1U << i);
+
+        matrix[i * n + i] += 1 / (expected * expected);
+    }
     if (!linear_factor(matrix, n))
         return false;
     linear_solve(matrix, n, watts);
     linear_invert(matrix, n, inverse);
     *ret_shares = (struct intensity_shares){0};
     for (uint32_t i = 0; i < n; i++) {
-        watts[i] = MAX(mean + watts[i], WATTS_MIN);
+        watts[i] = MAX(mean * size_of(clients, 1U << i) + watts[i], WATTS_MIN);
         total += present & (1U << i) ? watts[i] : 0;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -234,6 +248,7 @@ bool mps_clients_divide(const struct mps_clients *clients, const struct intensit
 void mps_clients_forget(struct mps_clients *clients, uint32_t tenant)
 {
     clients->amounts[tenant] = (struct mps_amount){0};
+    clients->sizes[tenant] = 0;
     for (size_t i = clients->count; i-- > 0;)
         if (clients->groups[i].present & (1U << tenant))
             clients->groups[i] = clients->groups[--clients->count];

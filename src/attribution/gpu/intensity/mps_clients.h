@@ -4,7 +4,8 @@
  *
  * Clients of known programs are unmixed by what these showed alone, as long as that explains what
  * the board shows. Else the board's power while some of them are present, and while others are,
- * tells; without such differences they are charged equally. Pure, bounded.
+ * tells; without such differences they are charged by their sizes, equally as a rule. Pure,
+ * bounded.
  *
  * Processes of a GPU instance in MIG mode count as clients: samples do not tell them apart either.
  */
@@ -35,6 +36,9 @@ struct mps_clients {
     struct mps_amount {
         double weight, mean, square;
     } amounts[TENANTS_MAX];
+
+    /* How much of the device each client can use, relative to the others. 0: as one of size 1. */
+    double sizes[TENANTS_MAX];
 };
 
 /* Adds a slot with busy clients. */
