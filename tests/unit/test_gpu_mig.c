@@ -269,10 +269,11 @@ static void so_it_is_with_the_time_share(void **state)
 }
 
 /* Two in one instance, as compute instances of 1 and 3 slices. */
+static const struct sample_instance split[] = {{BIG, 0, 0, "MIG-a", "1c.4g.40gb", 4, 1, 16, 0},
+                                               {BIG, 1, 1, "MIG-b", "3c.4g.40gb", 4, 3, 48, 0}};
+
 static void compute_instances_of_unknown_programs_are_charged_by_their_slices(void **state)
 {
-    static const struct sample_instance split[] = {{BIG, 0, 0, "MIG-a", "1c.4g.40gb", 4, 1, 16, 0},
-                                                   {BIG, 1, 1, "MIG-b", "3c.4g.40gb", 4, 3, 48, 0}};
     static const struct sample_listed entries[] = {{10, 1 << 20, BIG, 0}, {11, 1 << 20, BIG, 1}};
     struct mig_rig rig = open_rig(mig_options(), 1);
     struct snapshot *snapshot;
@@ -297,6 +298,32 @@ static void compute_instances_of_unknown_programs_are_charged_by_their_slices(vo
     assert_string_equal(snapshot->gpus[0].mig_devices[1].uuid, "MIG-b");
     assert_int_equal(snapshot->gpus[0].sharing, GPU_SHARING_MIG);
     close_books(snapshot);
+    pipeline_free(rig.pipeline);
+}
+
+/* Three processes, two of them in the smaller compute instance. GPM shows the instance as a whole.
+ */
+static void also_where_gpm_shows_what_the_instance_did(void **state)
+{
+    static const struct sample_listed entries[] = {
+        {10, 1 << 20, BIG, 0}, {11, 1 << 20, BIG, 0}, {12, 1 << 20, BIG, 1}};
+    struct mig_rig rig = open_rig(mig_options(), 1);
+
+    (void)state;
+    set_layout(&rig, split, 2, true);
+    rig.acts[0] = (struct act){10, 0.8, 0.3, 0.2};
+    for (int i = 0; i < 50; i++) {
+        rig.now_us += SECOND / 5;
+        feed(rig.pipeline, (struct sample){.kind = SAMPLE_LIST,
+                                           .t_us = rig.now_us,
+                                           .list = {SAMPLE_LIST_COMPUTE, 3, entries}});
+        read_gpm(&rig, 0);
+        energy(rig.pipeline, 0, rig.now_us, (uint64_t)(i + 1) * 20 * JOULE);
+    }
+    end(&rig);
+    assert_near((double)process_uj(rig.pipeline, 11), (double)process_uj(rig.pipeline, 10), 0.001);
+    assert_near((double)process_uj(rig.pipeline, 12), 6.0 * (double)process_uj(rig.pipeline, 10),
+                0.01);
     pipeline_free(rig.pipeline);
 }
 
@@ -551,6 +578,50 @@ static void an_instance_shows_its_power_and_utilisation(void **state)
     pipeline_free(rig.pipeline);
 }
 
+static void an_instance_whose_last_process_left_shows_no_utilisation(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 2);
+    struct snapshot *snapshot;
+
+    (void)state;
+    idle_first(&rig);
+    rig.acts[0] = (struct act){10, 1, 0.5, 0};
+    rig.acts[1] = (struct act){11, 1, 0, 0.5};
+    run(&rig, 5);
+    rig.acts[1] = (struct act){0};
+    run(&rig, 1);
+    snapshot = books(rig.pipeline);
+    assert_int_equal(snapshot->gpus[0].instances[0].gpu_instance, BIG);
+    assert_true(snapshot->gpus[0].instances[0].valid & 1ULL << GPU_GAUGE_UTILISATION_PERCENT);
+    assert_false(snapshot->gpus[0].instances[1].valid & 1ULL << GPU_GAUGE_UTILISATION_PERCENT);
+    close_books(snapshot);
+    pipeline_free(rig.pipeline);
+}
+
+/* GPM is not read of an instance without a process, while windows of the board may wait. */
+static void a_process_that_comes_to_an_instance_is_charged_for_its_own_time_only(void **state)
+{
+    struct pipeline_options options = mig_options();
+    struct mig_rig rig;
+
+    (void)state;
+    options.gpu.patience_us = 60 * SECOND;
+    rig = open_rig(options, 2);
+    idle_first(&rig);
+    rig.acts[0] = (struct act){10, 1, 0.5, 0};
+    rig.acts[1] = (struct act){11, 1, 0, 0.5};
+    run(&rig, 4);
+    rig.acts[1] = (struct act){0};
+    run(&rig, 8);
+    rig.truth_j[1] = 0;
+    rig.acts[1] = (struct act){12, 1, 0, 0.5};
+    run(&rig, 4);
+    end(&rig);
+    assert_int_equal(unowned_uj(rig.pipeline, UNOWNED_UNATTRIBUTED), 0);
+    assert_near(active_j(&rig, 12), rig.truth_j[1], 0.2);
+    pipeline_free(rig.pipeline);
+}
+
 static void idle_energy_goes_by_its_policy_within_an_instance(void **state)
 {
     static const struct {
@@ -591,6 +662,9 @@ int main(void)
             without_gpm_instances_with_processes_are_charged_by_slices_and_nobody_is_sure),
         cmocka_unit_test(so_it_is_with_the_time_share),
         cmocka_unit_test(compute_instances_of_unknown_programs_are_charged_by_their_slices),
+        cmocka_unit_test(also_where_gpm_shows_what_the_instance_did),
+        cmocka_unit_test(an_instance_whose_last_process_left_shows_no_utilisation),
+        cmocka_unit_test(a_process_that_comes_to_an_instance_is_charged_for_its_own_time_only),
         cmocka_unit_test(processes_of_one_instance_are_unmixed_by_what_their_programs_showed_alone),
         cmocka_unit_test(what_a_program_showed_in_another_profile_says_nothing),
         cmocka_unit_test(work_in_an_instance_without_a_visible_process_is_unattributed),

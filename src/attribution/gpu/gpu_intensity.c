@@ -168,8 +168,26 @@ static void size_clients(struct gpu *gpu, const struct gpu_instance *instance, u
     }
 }
 
+/*
+ * GPM of an instance is read from its first process until the end of the window in which its last
+ * one left (nvml_gpm.c). What the next reading tells is of the time since the next process came;
+ * before that nobody was there.
+ */
+static void follow_gpm(const struct gpu *gpu, struct gpu_instance *instance, uint32_t listed,
+                       uint64_t t_us)
+{
+    struct slots *slots = &instance->learning->slots;
+
+    if (!listed && slots->listed)
+        instance->left_us = t_us;
+    else if (listed && !slots->listed &&
+             (slots->gpm_us >= instance->left_us ||
+              t_us >= instance->left_us + gpu->options.interval_us))
+        slots_begin_gpm(slots, t_us, gpu->mig->has_gpm);
+}
+
 /* Which tenants are on a list. No sample tells those of a GPU instance apart, as with MPS. */
-static void update_listed(struct gpu *gpu, size_t index)
+static void update_listed(struct gpu *gpu, size_t index, uint64_t t_us)
 {
     struct gpu_learning *learning = gpu_learning_at(gpu, index);
     uint32_t listed = 0, clients = 0, servers = 0;
@@ -189,6 +207,7 @@ static void update_listed(struct gpu *gpu, size_t index)
     if (index > 0) {
         clients = listed & ~servers;
         size_clients(gpu, &gpu->mig->instances[index - 1], clients);
+        follow_gpm(gpu, &gpu->mig->instances[index - 1], listed, t_us);
     }
     slots_take_listed(&learning->slots, listed, clients, servers);
 }
@@ -202,7 +221,7 @@ void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)
             (void)open_place(gpu, process);
     }
     for (size_t i = 0; gpu_learning_at(gpu, i); i++)
-        update_listed(gpu, i);
+        update_listed(gpu, i, gpu->list_us[list->kind]);
 }
 
 void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,

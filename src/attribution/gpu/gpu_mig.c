@@ -129,6 +129,7 @@ static int open_learning(struct gpu *gpu, struct gpu_instance *instance)
 
     if (before && is_same_instance(before, instance)) {
         instance->learning = TAKE_PTR(before->learning);
+        instance->left_us = before->left_us;
         memcpy(instance->gauges, before->gauges, sizeof(instance->gauges));
     } else if (gpu->learning) {
         instance->learning = calloc(1, sizeof(*instance->learning));
@@ -147,8 +148,10 @@ int gpu_mig_take_layout(struct gpu *gpu, const struct sample_layout *layout)
     struct gpu_mig *mig = layout->is_mig ? read_layout(layout) : NULL;
     int r = layout->is_mig && !mig ? -ENOMEM : 0;
 
-    if (mig && gpu->mig)
+    if (mig && gpu->mig) {
         mig->units = gpu->mig->units;
+        mig->has_gpm = gpu->mig->has_gpm;
+    }
     for (size_t i = 0; mig && i < mig->count && r == 0; i++)
         r = open_learning(gpu, &mig->instances[i]);
     if (r < 0) {

@@ -42,6 +42,7 @@ struct gpu_instance {
     size_t compute_count;
     struct gpu_learning *learning; /* NULL: --attribution=timeshare */
     uint64_t memory_bytes;         /* 0: unknown */
+    uint64_t left_us;              /* when its last process had left; 0: none was there */
     struct gpu_reading gauges[GPU_GAUGE_COUNT];
 };
 
@@ -51,6 +52,7 @@ struct gpu_mig {
     struct gpu_instance instances[GPU_INSTANCES_MAX];
     size_t count;
     struct unit_watts units;
+    bool has_gpm; /* it was read of an instance */
 };
 
 /* A part of a window: an instance, or the processes of which none is known. */

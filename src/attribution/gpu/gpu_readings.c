@@ -51,6 +51,7 @@ void gpu_take_gpm(struct gpu *gpu, struct window *window, uint64_t t_us,
     if (instance->learning)
         slots_take_gpm(&instance->learning->slots, t_us, gpm);
     if (gpm->valid & 1) {
+        gpu->mig->has_gpm = true;
         instance->gauges[GPU_GAUGE_UTILISATION_PERCENT] = (struct gpu_reading){t_us, percent};
         window->busiest_percent = MAX(window->busiest_percent, (uint8_t)percent);
         window->saw_utilisation = true;

@@ -76,6 +76,19 @@ static uint64_t copy_gauges(const struct gpu_reading *from, uint64_t now_us, uin
     return valid;
 }
 
+/* Is a process listed in this GPU instance? */
+static bool is_in_use(const struct gpu *gpu, uint32_t instance)
+{
+    for (uint32_t i = 0; i < ledger_counts(gpu->ledger)->process_slots; i++) {
+        const struct ledger_process *process = ledger_process(gpu->ledger, i);
+
+        if (process && process->meter == gpu->meter && gpu_lists_of(gpu, i) != 0 &&
+            gpu_sighting(gpu, i)->gpu_instance == instance)
+            return true;
+    }
+    return false;
+}
+
 /* 0 or -ENOMEM. */
 static int add_instances(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us,
                          struct arena *arena, struct snapshot_gpu *to)
@@ -99,6 +112,8 @@ static int add_instances(const struct gpu *gpu, uint64_t now_us, uint64_t stale_
         instances[i] = (struct snapshot_instance){.gpu_instance = from->id,
                                                   .profile = copy_text(arena, from->profile)};
         instances[i].valid = copy_gauges(from->gauges, now_us, stale_us, instances[i].gauges);
+        if (!is_in_use(gpu, from->id)) /* then GPM is not read: the last reading is of the past */
+            instances[i].valid &= ~(1ULL << GPU_GAUGE_UTILISATION_PERCENT);
         if (!instances[i].profile)
             return -ENOMEM;
         for (size_t c = 0; c < from->compute_count; c++) {
@@ -176,9 +191,10 @@ void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, uint64_t now_
     const struct sighting *seen = gpu_sighting(gpu, process);
 
     to->active = gpu_lists_of(gpu, process) != 0;
-    /* Without samples a device that is read is idle: the driver then makes none. */
+    /* Without samples a device that is read is idle: the driver then makes none. Unless it makes
+     * none of this process, which is or was a client of MPS. */
     if (is_fresh(gpu->gauges[GPU_GAUGE_UTILISATION_PERCENT], now_us, stale_us) &&
-        !gpu_is_on_list(gpu, process, SAMPLE_LIST_MPS))
+        seen->list_round[SAMPLE_LIST_MPS] == 0)
         to->valid |= SNAPSHOT_PROCESS_UTILISATION;
     add_utilisation(gpu, process, to);
     for (int kind = 0; kind < GPU_LIST_KINDS; kind++) {

@@ -105,6 +105,18 @@ void slots_take_gpm(struct slots *slots, uint64_t t_us, const struct sample_gpm 
                      gpm->millipercent[0] / 1e5, slots->units);
 }
 
+void slots_begin_gpm(struct slots *slots, uint64_t t_us, bool was_idle)
+{
+    const double no_units[UNIT_COUNT] = {0};
+    uint64_t from_us = MAX(slots->gpm_us, GPM_LAG_US);
+
+    if (was_idle && from_us < t_us)
+        add_activity(slots, from_us - GPM_LAG_US, t_us - GPM_LAG_US, true, 0, no_units);
+    for (size_t u = 0; u < UNIT_COUNT; u++)
+        slots->units[u] = 0;
+    slots->gpm_us = t_us;
+}
+
 void slots_take_sample(struct slots *slots, const struct sample_label *sample)
 {
     double busy = MIN(sample->sm_percent / SAMPLE_FULL, 1.0);

@@ -78,6 +78,9 @@ void slots_take_energy(struct slots *slots, uint64_t tick_us, uint64_t energy_uj
 void slots_restart(struct slots *slots, uint64_t tick_us);
 
 void slots_take_gpm(struct slots *slots, uint64_t t_us, const struct sample_gpm *gpm);
+/* From now on GPM is read, which it was not since its last reading, or never: the device was idle,
+ * or what it did is unknown. */
+void slots_begin_gpm(struct slots *slots, uint64_t t_us, bool was_idle);
 void slots_take_sample(struct slots *slots, const struct sample_label *sample);
 void slots_take_win(struct slots *slots, uint64_t at_us, uint32_t tenant);
 void slots_take_clock(struct slots *slots, uint32_t clock_mhz);
