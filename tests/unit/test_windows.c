@@ -251,8 +251,8 @@ static void what_lies_above_the_learned_level_is_active(void **state)
     pipeline_free(pipeline);
 }
 
-/* With MIG the driver has neither samples nor a utilisation. */
-static void without_utilisation_the_only_process_is_charged(void **state)
+/* The driver has neither samples nor a utilisation. */
+static void without_utilisation_the_only_process_is_charged_or_several_equally(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
     struct pipeline *two = pipeline_with(default_options());
@@ -270,7 +270,9 @@ static void without_utilisation_the_only_process_is_charged(void **state)
     pipeline_finish(two);
     assert_int_equal(process_uj(pipeline, 1), 400 * JOULE);
     assert_int_equal(unowned_uj(two, UNOWNED_IDLE), 0);
-    assert_int_equal(unowned_uj(two, UNOWNED_UNATTRIBUTED), 400 * JOULE);
+    assert_int_equal(unowned_uj(two, UNOWNED_UNATTRIBUTED), 0);
+    assert_int_equal(process_uj(two, 1), 200 * JOULE);
+    assert_int_equal(process_uj(two, 2), 200 * JOULE);
     pipeline_free(pipeline);
     pipeline_free(two);
 }
@@ -459,6 +461,91 @@ static void an_mps_server_alone_is_no_context(void **state)
     pipeline_free(pipeline);
 }
 
+/* It is a mean over up to a second. */
+static void utilisation_that_outlasts_the_last_process_does_not_lower_the_level_with_a_context(
+    void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    LIST(pipeline, T0, 1);
+    energy(pipeline, 0, T0, 0);
+    utilisation(pipeline, 0, T0 + TICK, 0);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 120); /* at rest */
+    LIST(pipeline, T0 + SECOND + 1, 0);
+    utilisation(pipeline, 0, T0 + SECOND + TICK, 20);
+    ticks(pipeline, 0, T0 + SECOND, T0 + 2 * SECOND, 120 * JOULE, 77);
+    LIST(pipeline, T0 + 2 * SECOND, 0);
+    utilisation(pipeline, 0, T0 + 2 * SECOND + TICK, 20);
+    ticks(pipeline, 0, T0 + 2 * SECOND, T0 + 3 * SECOND, 197 * JOULE, 77);
+    pipeline_finish(pipeline);
+    assert_int_equal(pipeline->gpus[0]->idle.with_context.level_mw, 120000);
+    pipeline_free(pipeline);
+}
+
+static void read_idle_gpm(struct pipeline *pipeline, uint64_t t_us)
+{
+    feed(pipeline, (struct sample){.kind = SAMPLE_GPM,
+                                   .t_us = t_us,
+                                   .gpm = {.valid = 0x3ff, .instance = SAMPLE_NO_INSTANCE}});
+}
+
+static void a_second_in_which_a_process_came_shows_no_idle_level(void **state)
+{
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+
+    (void)state;
+    options.gpu.attribution = ATTRIBUTION_INTENSITY;
+    pipeline = pipeline_with(options);
+    energy(pipeline, 0, T0, 0);
+    for (uint64_t s = 0; s < 6; s++) {
+        uint64_t end_us = T0 + (s + 1) * SECOND;
+
+        if (s < 2) /* the process is listed, for the first time, at the end of the third second */
+            LIST(pipeline, end_us, 0);
+        else
+            LIST(pipeline, end_us, 1);
+        utilisation(pipeline, 0, end_us, 0);
+        read_idle_gpm(pipeline, end_us);
+        energy(pipeline, 0, end_us, (s < 3 ? (s + 1) * 77 : 3 * 77 + (s - 2) * 120) * JOULE);
+    }
+    pipeline_finish(pipeline);
+    assert_int_equal(pipeline->gpus[0]->idle.without_context.level_mw, 77000);
+    assert_int_equal(pipeline->gpus[0]->idle.with_context.level_mw, 120000);
+    pipeline_free(pipeline);
+}
+
+static void processes_that_no_sample_tells_apart_share_equally_and_nobody_is_sure(void **state)
+{
+    struct pipeline_options options = default_options();
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct pipeline *pipeline;
+
+        options.gpu.attribution = i == 0 ? ATTRIBUTION_TIMESHARE : ATTRIBUTION_INTENSITY;
+        pipeline = pipeline_with(options);
+        energy(pipeline, 0, T0, 0);
+        LIST(pipeline, T0 + 1, 1, 2);
+        utilisation(pipeline, 0, T0 + TICK, 99);
+        ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
+        pipeline_finish(pipeline);
+        for (uint32_t pid = 1; pid <= 2; pid++) {
+            struct snapshot_process process = process_on(pipeline, 0, pid);
+
+            assert_int_equal(process.active_uj, 50 * JOULE);
+            assert_int_equal(process.measured_uj, 0);
+            assert_int_equal(process.known_uj, 0);
+            if (i == 1)
+                assert_int_equal(process.uncertain_uj, 50 * JOULE);
+            /* Not 0: unknown. */
+            assert_int_equal(process.valid & SNAPSHOT_PROCESS_UTILISATION, 0);
+        }
+        pipeline_free(pipeline);
+    }
+}
+
 static void beside_an_mps_server_another_process_keeps_its_own_samples(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
@@ -565,7 +652,7 @@ int main(void)
         cmocka_unit_test(without_context_and_utilisation_everything_is_idle),
         cmocka_unit_test(the_context_step_is_shared_equally_over_workloads_and_not_over_pids),
         cmocka_unit_test(what_lies_above_the_learned_level_is_active),
-        cmocka_unit_test(without_utilisation_the_only_process_is_charged),
+        cmocka_unit_test(without_utilisation_the_only_process_is_charged_or_several_equally),
         cmocka_unit_test(in_a_busy_window_without_samples_the_last_shares_hold_for_five_seconds),
         cmocka_unit_test(
             a_sample_counts_in_the_window_of_its_own_time_even_if_it_comes_after_it_closed),
@@ -576,6 +663,10 @@ int main(void)
             a_process_that_left_right_after_a_busy_window_began_is_charged_if_no_other_can_be),
         cmocka_unit_test(under_mps_the_samples_of_the_server_belong_to_its_clients),
         cmocka_unit_test(an_mps_server_alone_is_no_context),
+        cmocka_unit_test(
+            utilisation_that_outlasts_the_last_process_does_not_lower_the_level_with_a_context),
+        cmocka_unit_test(a_second_in_which_a_process_came_shows_no_idle_level),
+        cmocka_unit_test(processes_that_no_sample_tells_apart_share_equally_and_nobody_is_sure),
         cmocka_unit_test(beside_an_mps_server_another_process_keeps_its_own_samples),
         cmocka_unit_test(utilisation_ratios_cover_the_last_ten_seconds),
         cmocka_unit_test(the_ledger_does_not_depend_on_how_samples_are_batched),

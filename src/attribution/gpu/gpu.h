@@ -101,6 +101,8 @@ struct gpu_sample {
 struct gpu_samples {
     struct gpu_sample ring[GPU_SAMPLES_MAX];
     size_t first, count;
+    bool are_made;     /* the driver has made one: it has the utilisation of processes */
+    bool are_missing;  /* it has made none, though a process kept the device busy */
     uint64_t garbage;  /* dropped: above 100 % */
     uint64_t repeated; /* dropped: a repetition */
     uint64_t late;     /* not counted: after their window was settled */

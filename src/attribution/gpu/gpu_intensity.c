@@ -22,6 +22,9 @@ static const double PRESENCE_ERROR_US = 0.4 * (double)USEC_PER_SEC;
 /* The same bound of a time share, relative to the energy of the others. */
 static const double TIMESHARE_ERROR = 0.5;
 
+/* Of equal shares without a single sample: one of two may have used everything, or nothing. */
+static const double EQUAL_ERROR = 2;
+
 /* The sum of weights in windows without samples. */
 static const double WEIGHT_SCALE = (double)(1ULL << 40);
 
@@ -379,7 +382,7 @@ static uint32_t claimant_error(double relative)
 }
 
 /* Weighs claimants by time share, as long as nothing better is known. */
-static void weigh_by_samples(struct claimants *claimants, uint64_t unknown_weight)
+static void weigh_by_samples(struct claimants *claimants, uint64_t unknown_weight, double error)
 {
     double total = (double)unknown_weight;
 
@@ -390,8 +393,7 @@ static void weigh_by_samples(struct claimants *claimants, uint64_t unknown_weigh
 
         claimant->active_weight = claimant->weight;
         if (total > 0)
-            claimant->error =
-                claimant_error(TIMESHARE_ERROR * (1 - (double)claimant->weight / total));
+            claimant->error = claimant_error(error * (1 - (double)claimant->weight / total));
     }
 }
 
@@ -457,7 +459,8 @@ static void weigh_by_power(struct gpu *gpu, const struct gpu_learning *learning,
 void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled,
                          uint64_t unknown_weight)
 {
-    weigh_by_samples(&gpu->claimants, unknown_weight);
+    weigh_by_samples(&gpu->claimants, unknown_weight,
+                     gpu->samples.are_made ? TIMESHARE_ERROR : EQUAL_ERROR);
     weigh_by_power(gpu, gpu->learning, window, sampled);
 }
 
@@ -466,7 +469,7 @@ void gpu_weigh_part(struct gpu *gpu, const struct window *window, const struct g
     struct claimants *claimants = &gpu->claimants;
     double by_part = part->error / DOUBTFUL_ERROR;
 
-    weigh_by_samples(claimants, 0);
+    weigh_by_samples(claimants, 0, TIMESHARE_ERROR);
     if (claimants->count == 1) /* no other process is in it */
         claimants->items[0].confidence = CONFIDENCE_ONE;
     else if (part->instance)

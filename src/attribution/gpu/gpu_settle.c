@@ -33,6 +33,8 @@ struct gpu_sample *gpu_samples_add(struct gpu_samples *samples, const struct sam
         MAX(sample->sm_percent, MAX(sample->encoder_percent, sample->decoder_percent));
     struct gpu_sample *taken;
 
+    samples->are_made = true;
+    samples->are_missing = false;
     if (sample->pid == 0 || weight > 100 || sample->memory_percent > 100) {
         samples->garbage++;
         return NULL;
@@ -276,6 +278,14 @@ static bool apply_held_shares(struct gpu *gpu, const struct window *window)
     return any;
 }
 
+/* The driver has no utilisation of processes (some boards and virtual machines): nothing tells
+ * those that hold a context apart. */
+static void weigh_equally(struct claimants *claimants)
+{
+    for (size_t i = 0; i < claimants->count; i++)
+        claimants->items[i].weight = claimants->items[i].has_context ? WEIGHT_SCALE : 0;
+}
+
 static int by_workload(const void *a, const void *b)
 {
     const struct claimant *x = a, *y = b;
@@ -301,6 +311,7 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window)
         is_listed |= window_lists_of(window, &window->presences[i]) != 0 &&
                      !gpu_sighting(gpu, window->presences[i].process)->is_mps_server;
     context = busy || is_listed;
+    gpu->samples.are_missing |= busy && is_listed && !gpu->samples.are_made && !gpu->mig;
     busy |= context && !window->saw_utilisation; /* unknown: not idle */
     idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
     /* A window in which a context came or went shows neither level; a busy one at most that the
@@ -347,9 +358,12 @@ static void settle_board(struct gpu *gpu, const struct window *window)
     if (!busy && claimants->count == 0)
         settled.idle = (struct idle_part){.floor_uj = window->energy_uj};
 
-    if (!sampled && !has_inferred && !(busy && apply_held_shares(gpu, window)) &&
-        claimants->count == 1)
-        claimants->items[0].weight = 1; /* no other process can have used it */
+    if (!sampled && !has_inferred && !(busy && apply_held_shares(gpu, window))) {
+        if (claimants->count == 1)
+            claimants->items[0].weight = 1; /* no other process can have used it */
+        else if (busy && !gpu->samples.are_made)
+            weigh_equally(claimants);
+    }
     gpu_weigh_claimants(gpu, window, sampled, settled.unknown_weight);
     if (gpu->options.idle_policy == IDLE_POLICY_RESERVED)
         gather_unseen(gpu, window, NULL, false);

@@ -192,9 +192,9 @@ void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, uint64_t now_
 
     to->active = gpu_lists_of(gpu, process) != 0;
     /* Without samples a device that is read is idle: the driver then makes none. Unless it makes
-     * none of this process, which is or was a client of MPS. */
+     * none at all, or none of this process, which is or was a client of MPS. */
     if (is_fresh(gpu->gauges[GPU_GAUGE_UTILISATION_PERCENT], now_us, stale_us) &&
-        seen->list_round[SAMPLE_LIST_MPS] == 0)
+        !gpu->samples.are_missing && seen->list_round[SAMPLE_LIST_MPS] == 0)
         to->valid |= SNAPSHOT_PROCESS_UTILISATION;
     add_utilisation(gpu, process, to);
     for (int kind = 0; kind < GPU_LIST_KINDS; kind++) {
