@@ -30,6 +30,7 @@ class Scenario:
     def __init__(self, gpus, about, board=H200):
         self.gpus = gpus
         self.model = board
+        self.version = 1 if board == H200 else 3
         self.lines = []
         for line in about:
             self.at(0, "#", 0, line)
@@ -59,8 +60,11 @@ class Scenario:
         """The whole list from now on; each process holds 1 GiB."""
         self.at(ms, "R", gpu, kind, len(pids), *(f"{pid}:{1024 * MIB}" for pid in pids))
         if kind == "c":
-            used = RESERVED_BYTES + len(pids) * 1024 * MIB
-            self.at(ms, "M", gpu, used, TOTAL_BYTES - used, TOTAL_BYTES)
+            self.memory(ms, gpu, len(pids) * 1024)
+
+    def memory(self, ms, gpu, mib):
+        used = RESERVED_BYTES + mib * MIB
+        self.at(ms, "M", gpu, used, self.model[1] - used, self.model[1])
 
     def samples(self, gpu, from_ms, until_ms, pids):
         """One sample every 200 ms, which the processes win in turn."""
@@ -68,12 +72,20 @@ class Scenario:
             sample_us = START_US + (ms + 100) * 1000
             self.at(ms + 100, "S", gpu, pids[turn % len(pids)], sample_us, 99, 25, 0, 0)
 
-    def who(self, ms, gpu, pid, start_ms, cgroup, name):
-        self.at(ms, "N", gpu, pid, START_US + start_ms * 1000, cgroup, name)
+    def who(self, ms, gpu, pid, start_ms, cgroup, name, *keys):
+        self.at(ms, "N", gpu, pid, START_US + start_ms * 1000, cgroup, name, *keys)
+
+    def activity(self, ms, gpu, units, *words):
+        """A record of GPM: `units` (0 to 1, by NVML's ids) since the last one."""
+        self.at(ms, "G", gpu, *words, *(f"{key}={100 * value:.3f}" for key, value in units.items()))
+
+    def truth(self, ms, gpu, truth_mj):
+        """Joules above the idle board, by process, as comments."""
+        for pid, mj in truth_mj.items():
+            self.at(ms, "#", gpu, "truth", pid, round(mj / 1000))
 
     def text(self):
-        version = 1 if self.model == H200 else 3
-        head = [f"wattribute-trace {version}"] + [
+        head = [f"wattribute-trace {self.version}"] + [
             f"gpu {gpu} uuid=GPU-{gpu:08x}-0000-4000-8000-000000000000 name={self.model[0]} "
             f"driver=580.159.04 power_limit_mw=700000 memory_bytes={self.model[1]}"
             for gpu in range(self.gpus)
@@ -103,25 +115,38 @@ class Load:
         self.pid, self.instance, self.from_ms, self.until_ms = pid, instance, from_ms, until_ms
         self.sm, self.tensor, self.dram = sm, tensor, dram
 
-    def watts(self, board_sms, slices):
-        """At full size: 200 W for the SMs, 250 W for the tensor pipes, 150 W for the memory."""
+    def watts(self, board_sms, board_bytes):
+        """At full size: 200 W for the SMs, 250 W for the tensor pipes, 150 W for the memory, which has slices of its
+        own (MIG User Guide, "GPU Memory Slice": an eighth of it)."""
         return (self.instance.sms / board_sms * (200 * self.sm + 250 * self.tensor)
-                + self.instance.slices / slices * 150 * self.dram)
+                + self.instance.mib * MIB / board_bytes * 150 * self.dram)
 
 
 # Of the MIG User Guide, "Supported MIG Profiles": memory and SMs of a profile, by its slices.
 A100 = ("NVIDIA_A100-SXM4-40GB", 42_949_672_960)
 A100_SLICES, A100_SMS = 7, 98
+A100_PROFILES = {1: ("1g.5gb", 14, 4864), 2: ("2g.10gb", 28, 9856), 3: ("3g.20gb", 42, 19968),
+                 4: ("4g.20gb", 56, 19968), 7: ("7g.40gb", 98, 40192)}
 H100 = ("NVIDIA_H100_80GB_HBM3", 85_520_809_984)
 H100_SLICES, H100_SMS = 7, 132
 H100_PROFILES = {1: ("1g.10gb", 16, 9984), 2: ("2g.20gb", 32, 20096), 3: ("3g.40gb", 60, 40448),
                  4: ("4g.40gb", 64, 40448), 7: ("7g.80gb", 132, 81152)}
 IDLE_WATTS = 80
+END = 1_000_000  # of a load that outlasts its scenario
+
+
+def whole_instance(profiles, index, gpu_instance, slices, profile=None):
+    """A GPU instance with one compute instance that has all of it."""
+    name, sms, mib = profiles[slices]
+    return Instance(index, gpu_instance, 0, profile or name, slices, slices, sms, mib)
+
+
+def a100_instance(index, gpu_instance, slices):
+    return whole_instance(A100_PROFILES, index, gpu_instance, slices)
 
 
 def h100_instance(index, gpu_instance, slices, profile=None):
-    name, sms, mib = H100_PROFILES[slices]
-    return Instance(index, gpu_instance, 0, profile or name, slices, slices, sms, mib)
+    return whole_instance(H100_PROFILES, index, gpu_instance, slices, profile)
 
 
 class MigBoard:
@@ -150,9 +175,10 @@ class MigBoard:
             f"{load.pid}:{512 * MIB}:{load.instance.gpu_instance}:{load.instance.compute_instance}" for load in loads))
 
     def activity(self, ms):
+        """Since the last record, that is, before `ms`."""
         instances = {load.instance.gpu_instance for load in self.loads}
         for gpu_instance in sorted(instances):
-            loads = [load for load in self.at_work(ms) if load.instance.gpu_instance == gpu_instance]
+            loads = [load for load in self.at_work(ms - 200) if load.instance.gpu_instance == gpu_instance]
             # Of the instance: each compute instance counts by its SMs.
             whole = sum(sms for _, sms in {(load.instance.compute_instance, load.instance.sms)
                                            for load in self.loads if load.instance.gpu_instance == gpu_instance})
@@ -161,8 +187,7 @@ class MigBoard:
             dram = min(sum(load.dram for load in loads), 1)
             values = {1: 1 if loads else 0, 2: sm, 3: sm / 2, 4: 0, 5: tensor, 7: tensor, 10: dram, 11: 0, 12: sm / 4,
                       13: 0}
-            self.scenario.at(ms, "G", self.gpu, f"i={gpu_instance}",
-                             *(f"{key}={100 * value:.3f}" for key, value in values.items()))
+            self.scenario.activity(ms, self.gpu, values, f"i={gpu_instance}")
 
     def play(self, until_ms):
         """The truth is in the comments at the end: joules above the idle board, by process. There are no `U`
@@ -170,21 +195,20 @@ class MigBoard:
         energy_mj, truth_mj = 1_000_000, {load.pid: 0 for load in self.loads}
         listed = None
         for ms in range(0, until_ms + 1, 200):
-            self.scenario.at(ms, "E", self.gpu, round(energy_mj))
             if listed != (listed := [load.pid for load in self.at_work(ms)]):
                 self.list(ms)
             if self.has_gpm:
                 self.activity(ms)
+            self.scenario.at(ms, "E", self.gpu, round(energy_mj))
             watts = IDLE_WATTS
             for load in self.at_work(ms):
-                load_watts = load.watts(self.sms, self.slices)
-                truth_mj[load.pid] += load_watts * 200
+                load_watts = load.watts(self.sms, self.scenario.model[1])
+                truth_mj[load.pid] += load_watts * 200 * (ms < until_ms)
                 watts += load_watts
             if ms % 1000 == 0:
                 self.scenario.at(ms, "P", self.gpu, *[round(watts * 1000)] * 3)
             energy_mj += watts * 200
-        for pid, joules in truth_mj.items():
-            self.scenario.at(until_ms, "#", self.gpu, "truth", pid, round(joules / 1000))
+        self.scenario.truth(until_ms, self.gpu, truth_mj)
         return round(energy_mj)
 
 
@@ -198,11 +222,29 @@ def a100_mig():
     two = Instance(2, 3, 0, "2g.10gb", 2, 2, 28, 9856)
     one = [Instance(3, 9, 0, "1g.5gb", 1, 1, 14, 4864), Instance(4, 10, 0, "1g.5gb", 1, 1, 14, 4864)]
     board.layout(0, [*split, two, *one])
-    board.load(101, split[0], 0, 12000, sm=1.0)
-    board.load(102, split[1], 0, 12000, sm=0.5, dram=0.3)
+    board.load(101, split[0], 0, END, sm=1.0)
+    board.load(102, split[1], 0, END, sm=0.5, dram=0.3)
     board.load(103, two, 2000, 8000, sm=0.9, tensor=0.4)
-    board.load(104, one[0], 0, 12000, sm=1.0, dram=0.6)
+    board.load(104, one[0], 0, END, sm=1.0, dram=0.6)
     board.play(12000)
+    return scenario
+
+
+def a100_mig_large():
+    scenario = Scenario(2, [
+        "A100s without GPM. GPU 0: 7g.40gb. GPU 1: 4g.20gb and 2g.10gb, and a free slice. Both idle for 2 s.",
+    ], A100)
+    whole = MigBoard(scenario, 0, A100_SLICES, A100_SMS, has_gpm=False)
+    instance = a100_instance(0, 0, 7)
+    whole.layout(0, [instance])
+    whole.load(111, instance, 3000, 10000, sm=0.9, tensor=0.5, dram=0.3)
+    whole.play(12000)
+    mixed = MigBoard(scenario, 1, A100_SLICES, A100_SMS, has_gpm=False)
+    instances = [a100_instance(0, 1, 4), a100_instance(1, 5, 2)]
+    mixed.layout(0, instances)
+    mixed.load(121, instances[0], 3000, END, sm=0.6, tensor=0.2)
+    mixed.load(122, instances[1], 5000, END, sm=0.8, dram=0.4)
+    mixed.play(12000)
     return scenario
 
 
@@ -215,7 +257,7 @@ def h100_mig():
     instances = [h100_instance(index, 7 + index, 1) for index in range(7)]
     small.layout(0, instances)
     for index, instance in enumerate(instances):
-        small.load(201 + index, instance, 0, 12000, sm=0.1 + 0.1 * index, tensor=0.1 * index, dram=0.5)
+        small.load(201 + index, instance, 0, END, sm=0.1 + 0.1 * index, tensor=0.1 * index, dram=0.5)
     small.play(12000)
     whole = MigBoard(scenario, 1, H100_SLICES, H100_SMS, has_gpm=True)
     instance = h100_instance(0, 0, 7)
@@ -226,9 +268,27 @@ def h100_mig():
     instances = [h100_instance(0, 1, 4), h100_instance(1, 5, 2), h100_instance(2, 13, 1, "1g.10gb+me")]
     mixed.layout(0, instances)
     mixed.load(221, instances[0], 0, 6000, sm=0.4, dram=0.2)
-    mixed.load(222, instances[0], 3000, 12000, sm=0.3, tensor=0.3)
-    mixed.load(223, instances[1], 0, 12000, sm=0.8, tensor=0.6, dram=0.1)
+    mixed.load(222, instances[0], 3000, END, sm=0.3, tensor=0.3)
+    mixed.load(223, instances[1], 0, END, sm=0.8, tensor=0.6, dram=0.1)
     mixed.play(12000)
+    return scenario
+
+
+def h100_mig_split():
+    scenario = Scenario(1, [
+        "An H100 with GPM, idle for 2 s: 3g.40gb split into two compute instances, 2g.20gb with one process until 8 s and",
+        "another from 11.8 s on, 1g.10gb without a process, and a free slice.",
+    ], H100)
+    board = MigBoard(scenario, 0, H100_SLICES, H100_SMS, has_gpm=True)
+    # The SMs of a compute instance are those of a GPU instance of as many slices.
+    split = [Instance(0, 2, 0, "1c.3g.40gb", 3, 1, 16, 40448), Instance(1, 2, 1, "2c.3g.40gb", 3, 2, 32, 40448)]
+    two, one = h100_instance(2, 3, 2), h100_instance(3, 9, 1)
+    board.layout(0, [*split, two, one])
+    board.load(231, split[0], 3000, END, sm=0.9)
+    board.load(232, split[1], 3000, END, sm=0.9)
+    board.load(233, two, 4000, 8000, sm=0.7, tensor=0.6, dram=0.2)
+    board.load(234, two, 11800, END, sm=0.5, dram=0.5)
+    board.play(15000)
     return scenario
 
 
@@ -249,8 +309,10 @@ def mig_change():
     board.load(303, small[0], 6600, 10000, sm=1.0)
     energy_mj = board.play(10000)
     for ms in range(10200, 14001, 200):
-        scenario.at(ms, "E", 0, energy_mj + 300 * (ms - 10200))
         scenario.at(ms, "G", 0, "1=100.000 2=90.000 5=10.000 10=5.000")
+        scenario.at(ms, "U", 0, 99, 25, 1980, 60)
+        scenario.at(ms, "P", 0, *[300_000] * 3)
+        scenario.at(ms, "E", 0, energy_mj + 300 * (ms - 10200))
     scenario.at(10200, "R", 0, "c", 1, f"304:{512 * MIB}")
     scenario.samples(0, 10200, 14000, [304])
     return scenario
@@ -273,13 +335,17 @@ def vgpu_host():
         scenario.at(ms, "V", 0, len(active(ms)), *(
             f"{vgpu}:{mib * MIB}:{kind}:{vm}:{uuid}"
             for vgpu, (kind, vm, uuid, mib, _) in vms.items() if vgpu in active(ms)))
+        scenario.at(ms, "R", 0, "c", 0)  # what runs in a machine is not visible on its host
+        scenario.memory(ms, 0, sum(vms[vgpu][3] for vgpu in active(ms)))
     energy_mj = 1_000_000
     for ms in range(0, 12001, 200):
+        busy = sum(vms[vgpu][4] for vgpu in active(ms))
+        scenario.at(ms, "U", 0, busy, 5, 2520, 50)
+        scenario.at(ms, "P", 0, *[(60 + 2 * busy) * 1000] * 3)
         scenario.at(ms, "E", 0, energy_mj)
-        energy_mj += (60 + sum(2 * vms[vgpu][4] for vgpu in active(ms))) * 200
+        energy_mj += (60 + 2 * busy) * 200
         for vgpu in active(ms):
             scenario.at(ms, "Y", 0, vgpu, START_US + ms * 1000, vms[vgpu][4], 5, 0, 0)
-    scenario.processes(0, 0, [])
     return scenario
 
 
@@ -309,6 +375,89 @@ def mps():
     scenario.processes(6000, 0, [500, 501])
     scenario.processes(6000, 0, [501], "m")
     scenario.samples(0, 0, 10000, [500])
+    return scenario
+
+
+class Program:
+    """What a program shows alone on an H200: units (0 to 1, by GPM's ids) and watts above an idle board with a
+    context."""
+
+    def __init__(self, name, watts, **units):
+        self.name, self.watts = name, watts
+        self.units = {1: 1.0, 2: 0.0, 3: 0.0, 4: 0.0, 5: 0.0, 7: 0.0, 10: 0.0, 11: 0.0, 12: 0.0, 13: 0.0}
+        ids = {"sm": 2, "occupancy": 3, "integer": 4, "tensor": 5, "dram": 10, "fp32": 12}
+        self.units.update({ids[unit]: value for unit, value in units.items()})
+        self.units[7] = self.units[5]
+        self.keys = [f"{kind}={number + sum(name.encode())}" for kind, number in (("x", 1000), ("c", 2000))]
+
+
+class Run:
+    """A process of a program. It has a context all the time, and does `part` of what it does alone: under MPS its
+    share of the SMs (CUDA_MPS_ACTIVE_THREAD_PERCENTAGE), which limits the units and thus the watts."""
+
+    def __init__(self, pid, program, from_ms, until_ms, part=1.0, pauses=()):
+        self.pid, self.program, self.from_ms, self.until_ms = pid, program, from_ms, until_ms
+        self.part, self.pauses = part, pauses
+
+    def at_work(self, ms):
+        return self.from_ms + 1000 <= ms < self.until_ms and not any(a <= ms < b for a, b in self.pauses)
+
+
+def mps_partitions():
+    """NVML says nothing of the percentages: lists, the server's samples, GPM and energy are all that shows."""
+    scenario = Scenario(1, [
+        "train, serve and sort run alone, then as clients of the MPS server 600 with 50, 30 and 10 % of the SMs. From",
+        "34 s on serve has 70 % and train 20 %. Every process holds a context for a second before it works.",
+    ])
+    scenario.version = 3
+    train = Program("train", 520, sm=0.9, occupancy=0.3, tensor=0.7, dram=0.4, fp32=0.1)
+    serve = Program("serve", 260, sm=0.8, occupancy=0.5, dram=0.8, fp32=0.15)
+    sort = Program("sort", 150, sm=0.7, occupancy=0.6, integer=0.5, dram=0.3)
+    alone = [Run(601, train, 2000, 7000), Run(602, serve, 8000, 13000), Run(603, sort, 14000, 19000)]
+    clients = [
+        Run(611, train, 20000, 34000, 0.5), Run(612, serve, 20000, 34000, 0.3, pauses=[(24000, 26000)]),
+        Run(613, sort, 20000, END, 0.1, pauses=[(28000, 30000)]),
+        Run(621, train, 34000, END, 0.2, pauses=[(40000, 42000)]), Run(622, serve, 34000, END, 0.7),
+    ]
+    server, server_from_ms, until_ms = 600, 20000, 44000
+    floor_watts, context_watts = 76, 122  # measured, H200
+    scenario.who(server_from_ms, 0, server, server_from_ms, "/system.slice/mps.service", "nvidia-cuda-mps-server")
+    for run in alone + clients:
+        scenario.who(run.from_ms, 0, run.pid, run.from_ms, f"/system.slice/{run.program.name}.service",
+                     run.program.name, 0, *run.program.keys)
+    energy_mj, truth_mj = 1_000_000, {run.pid: 0 for run in alone + clients}
+    for ms in range(0, until_ms + 1, 200):
+        here = [run.pid for run in alone + clients if run.from_ms <= ms < run.until_ms]
+        under_mps = [run.pid for run in clients if run.from_ms <= ms < run.until_ms]
+        if ms % 1000 == 0:  # as a recorder repeats them
+            scenario.processes(ms, 0, here + ([server] if ms >= server_from_ms else []))
+            scenario.processes(ms, 0, under_mps, "m")
+        before = [run for run in alone + clients if run.at_work(ms - 200)]
+        scenario.activity(ms, 0, {key: sum(run.part * run.program.units[key] for run in before) if key != 1
+                                  else float(bool(before)) for key in train.units})
+        scenario.at(ms, "U", 0, 99 if before else 0, 25 if before else 0, 1980, 45)
+        scenario.at(ms, "E", 0, round(energy_mj))
+        now = [run for run in alone + clients if run.at_work(ms)]
+        watts = (context_watts if here else floor_watts) + sum(run.part * run.program.watts for run in now)
+        if now:
+            pid = server if under_mps else now[0].pid
+            scenario.at(ms + 100, "S", 0, pid, START_US + (ms + 100) * 1000, 99, 25, 0, 0)
+        for run in now:
+            truth_mj[run.pid] += run.part * run.program.watts * 200 * (ms < until_ms)
+        if ms % 1000 == 0:
+            scenario.at(ms, "P", 0, *[round(watts * 1000)] * 3)
+        energy_mj += watts * 200
+    scenario.truth(until_ms, 0, truth_mj)
+    return scenario
+
+
+def no_process_utilization():
+    scenario = Scenario(1, ["Two processes on a board that has no utilisation of processes. 992 is alone for 4 s."])
+    scenario.board(0, 16000, lambda ms: 200 if 6000 <= ms < 10000 else 400)
+    scenario.processes(0, 0, [991, 992])
+    scenario.processes(6000, 0, [992])
+    scenario.processes(10000, 0, [991, 992])
+    scenario.directive(0, 0, "error", "nvmlDeviceGetProcessUtilization", 3)
     return scenario
 
 
@@ -438,7 +587,8 @@ def churn():
 
 SCENARIOS = [
     eight_gpus, time_slicing, mps, exits_between_samples, pid_reuse, counter_reset, lost_gpu, hang,
-    every_error_code, no_counter, churn, a100_mig, h100_mig, mig_change, vgpu_host,
+    every_error_code, no_counter, churn, a100_mig, a100_mig_large, h100_mig, h100_mig_split, mig_change, vgpu_host,
+    mps_partitions, no_process_utilization,
 ]
 
 
