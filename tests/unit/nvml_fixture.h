@@ -81,10 +81,11 @@ static inline void write_process(const struct rig *rig, uint32_t pid, unsigned s
     tree_write(rig->root, name, text);
 }
 
-static inline void open_rig(struct rig *rig, const char *library, const char *scenario)
+static inline void open_rig_by(struct rig *rig, const char *library, const char *scenario,
+                               struct gpu_options gpu_options)
 {
     const struct pipeline_options options = {
-        .gpu = {.interval_us = SECOND},
+        .gpu = gpu_options,
         .max_processes = 4096,
         .max_workloads = 4096,
         .retention_us = UINT64_MAX,
@@ -131,6 +132,12 @@ static inline void open_rig(struct rig *rig, const char *library, const char *sc
     buffer_init(&rig->recorded, 1 << 30);
     trace_write_header(&rig->recorded);
     rig->keeps_recording = true;
+}
+
+/* By time share. */
+static inline void open_rig(struct rig *rig, const char *library, const char *scenario)
+{
+    open_rig_by(rig, library, scenario, (struct gpu_options){.interval_us = SECOND});
 }
 
 static inline void take(struct rig *rig, struct batch *batch)

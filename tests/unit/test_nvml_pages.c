@@ -1,0 +1,272 @@
+/*
+ * The scripted boards (tests/fakes/nvml/scenarios) through the exporter's own NVML code, the
+ * attribution and the exposition, on a clock that the test moves: whole pages, balanced books, and
+ * energy where the script's own truth has it.
+ */
+#include "nvml_fixture.h"
+
+#include <math.h>
+
+#include "../golden/golden.h"
+#include "metrics/exposition.h"
+
+#define UID_OF_ROOT "Name:\tx\nUid:\t0\t0\t0\t0\n"
+
+enum { GPUS_MAX = 8, TRUTHS_MAX = 32 };
+
+/* What the script says of a process: joules above the idle board. */
+struct truth {
+    unsigned gpu, pid;
+    double joules;
+};
+
+struct script {
+    uint64_t first_uj[GPUS_MAX], last_uj[GPUS_MAX]; /* of the counters */
+    unsigned gpu_count;
+    struct truth truths[TRUTHS_MAX];
+    size_t truth_count;
+};
+
+/* A process of an `N` record: its executable and its one argument are its name. */
+static void write_identity(const struct rig *rig, uint32_t pid, uint64_t start_us,
+                           const char *cgroup, const char *name)
+{
+    char path[64], text[256];
+    int len = snprintf(text, sizeof(text), "%s%cserve", name, 0);
+
+    write_process(rig, pid, (unsigned)((start_us - START_US) / SECOND), cgroup);
+    snprintf(path, sizeof(path), "%u/cmdline", pid);
+    file_write_at(rig->host.procfs_fd, path, text, (size_t)len + 1);
+    snprintf(path, sizeof(path), "%u/exe", pid);
+    snprintf(text, sizeof(text), "/usr/bin/%s", name);
+    assert_int_equal(symlinkat(text, rig->host.procfs_fd, path), 0);
+    snprintf(path, sizeof(path), "%u/status", pid);
+    file_write_at(rig->host.procfs_fd, path, UID_OF_ROOT, strlen(UID_OF_ROOT));
+}
+
+static uint64_t number(struct span *line)
+{
+    struct span word = span_cut(line, ' ');
+    char text[32];
+
+    assert_true(word.len < sizeof(text));
+    memcpy(text, word.data, word.len);
+    text[word.len] = '\0';
+    return strtoull(text, NULL, 10);
+}
+
+static const char *word(struct span *line, char text[128])
+{
+    struct span word = span_cut(line, ' ');
+
+    assert_true(word.len < 128);
+    memcpy(text, word.data, word.len);
+    text[word.len] = '\0';
+    return text;
+}
+
+static void read_line(const struct rig *rig, struct span line, uint64_t until_us,
+                      struct script *script)
+{
+    char kind[128], cgroup[128], name[128];
+    uint64_t t_us = number(&line), value, start_us;
+    unsigned gpu, pid;
+
+    (void)word(&line, kind);
+    gpu = (unsigned)number(&line);
+    if (strcmp(kind, "E") == 0 && t_us <= until_us) {
+        value = number(&line) * 1000;
+        assert_true(gpu < GPUS_MAX);
+        if (gpu >= script->gpu_count) {
+            script->gpu_count = gpu + 1;
+            script->first_uj[gpu] = value;
+        }
+        script->last_uj[gpu] = value;
+    } else if (strcmp(kind, "N") == 0) {
+        pid = (unsigned)number(&line);
+        start_us = number(&line);
+        (void)word(&line, cgroup);
+        write_identity(rig, pid, start_us, cgroup, word(&line, name));
+    } else if (strcmp(kind, "#") == 0 && strcmp(word(&line, name), "truth") == 0) {
+        assert_true(script->truth_count < TRUTHS_MAX);
+        pid = (unsigned)number(&line);
+        script->truths[script->truth_count++] = (struct truth){gpu, pid, (double)number(&line)};
+    }
+}
+
+/* Reads the counters and the truth, and writes /proc of the processes that the script names. */
+static struct script read_script(const struct rig *rig, const char *path, uint64_t until_us)
+{
+    struct script script = {0};
+    char *data;
+    size_t len;
+    struct span rest;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    assert_int_equal(fs_read_fd(fd, 16 << 20, &data, &len), 0);
+    close(fd);
+    rest = (struct span){data, len};
+    while (rest.len > 0) {
+        struct span line = span_cut(&rest, '\n');
+
+        if (line.len > 0 && line.data[0] == '1')
+            read_line(rig, line, until_us, &script);
+    }
+    free(data);
+    return script;
+}
+
+/* The part of a board's active energy that is booked to the wrong process. */
+static double wrong_part(const struct rig *rig, const struct script *script, unsigned gpu)
+{
+    double booked = 0, true_j = 0, wrong = 0;
+
+    for (size_t i = 0; i < script->truth_count; i++)
+        if (script->truths[i].gpu == gpu) {
+            booked += (double)process_of(rig, gpu, script->truths[i].pid).active_uj;
+            true_j += script->truths[i].joules;
+        }
+    for (size_t i = 0; i < script->truth_count && true_j > 0; i++)
+        if (script->truths[i].gpu == gpu)
+            wrong += fabs((double)process_of(rig, gpu, script->truths[i].pid).active_uj / booked -
+                          script->truths[i].joules / true_j);
+    return wrong / 2;
+}
+
+static void check_page(const struct rig *rig, const char *name)
+{
+    const struct exposition_options options = {
+        .format = PAGE_TEXT, .process_prefix = "my_gpu_process", .version = "1.2.3"};
+    struct snapshot *snapshot = books(rig);
+    struct buffer page;
+    char path[128];
+
+    snapshot->start_us = START_US;
+    buffer_init(&page, 16 << 20);
+    exposition_render(snapshot, &options, EXPOSITION_ALL, &page);
+    snprintf(path, sizeof(path), "nvml/%s.txt", name);
+    golden_check(path, &page);
+    buffer_done(&page);
+    close_books(snapshot);
+}
+
+/* At the defaults of the exporter. */
+static void open_scripted(struct rig *rig, const char *name, uint64_t seconds,
+                          struct script *ret_script)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), "%s%s.trace", SCENARIOS, name);
+    open_rig_by(rig, FAKE_NVML, path,
+                (struct gpu_options){.interval_us = SECOND,
+                                     .idle_policy = IDLE_POLICY_PROPORTIONAL,
+                                     .attribution = ATTRIBUTION_INTENSITY,
+                                     .patience_us = 60 * SECOND});
+    rig->host.program_secret = (struct program_secret){{1, 2}};
+    *ret_script = read_script(rig, path, START_US + seconds * SECOND);
+    play(rig, seconds * SECOND + STEP_US);
+    assert_int_equal(pipeline_finish(rig->pipeline), 0);
+    assert_int_equal(rig->errors, 0);
+}
+
+static void a_scripted_board_gives_its_page_with_balanced_books_and_the_energy_where_it_was_used(
+    void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t seconds;
+        double wrong_max; /* of a board's active energy; 0: the script has no truth */
+    } cases[] = {
+        {"a100-mig", 12, 0.1},        /* by slices: nothing shows what an instance does */
+        {"a100-mig-large", 12, 0.03}, /* likewise */
+        {"h100-mig", 12, 0.03},       /* by GPM; equally it would be 0.17 on GPU 0 */
+        {"h100-mig-split", 15, 0.04}, /* by GPM, and by slices within an instance */
+        {"mig-change", 14, 0.04},
+        {"mps", 10, 0},
+        {"mps-partitions", 44, 0.02}, /* unmixed; equally it would be 0.25 */
+        {"vgpu-host", 12, 0},
+        {"eight-gpus", 6, 0},
+        {"time-slicing", 20, 0}, /* a board without GPM */
+        {"no-process-utilization", 16, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct rig rig;
+        struct script script;
+
+        open_scripted(&rig, cases[i].name, cases[i].seconds, &script);
+        for (unsigned gpu = 0; gpu < script.gpu_count; gpu++) {
+            double wrong = wrong_part(&rig, &script, gpu);
+
+            assert_int_equal(meter_of(&rig, (int)gpu)->energy_uj,
+                             script.last_uj[gpu] - script.first_uj[gpu]);
+            if (wrong > cases[i].wrong_max)
+                fail_msg("%s: GPU %u: %f of the energy is booked to the wrong process",
+                         cases[i].name, gpu, wrong);
+        }
+        check_page(&rig, cases[i].name);
+        close_rig(&rig);
+    }
+}
+
+/* Of the energy of a process. */
+static double confidence_of(const struct rig *rig, uint32_t pid)
+{
+    struct snapshot_process process = process_of(rig, 0, pid);
+
+    assert_true(process.active_uj > 0);
+    return (double)process.known_uj / (double)(process.active_uj + process.idle_uj);
+}
+
+static void without_utilisation_of_processes_those_listed_share_equally_without_confidence(
+    void **state)
+{
+    struct script script;
+    struct rig rig;
+
+    (void)state;
+    open_scripted(&rig, "no-process-utilization", 5, &script);
+    assert_true(rig.call_count("nvmlDeviceGetProcessUtilization") > 0);
+    assert_int_equal(process_of(&rig, 0, 991).active_uj, process_of(&rig, 0, 992).active_uj);
+    assert_int_equal(process_of(&rig, 0, 991).measured_uj, 0);
+    assert_true(confidence_of(&rig, 991) == 0);
+    close_rig(&rig);
+}
+
+/* A steady mixture of unknown programs, and instances of a board in MIG mode. */
+static void without_gpm_time_or_slices_divide_and_confidence_is_low(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t pids[4];
+    } cases[] = {{"time-slicing", {101, 102, 103}}, {"a100-mig", {101, 102, 103, 104}}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct script script;
+        struct rig rig;
+
+        open_scripted(&rig, cases[i].name, 12, &script);
+        assert_int_equal(rig.call_count("nvmlGpmSampleGet"), 0);
+        assert_int_equal(rig.call_count("nvmlGpmMigSampleGet"), 0);
+        for (size_t k = 0; k < ARRAY_SIZE(cases[i].pids) && cases[i].pids[k]; k++) {
+            assert_int_equal(process_of(&rig, 0, cases[i].pids[k]).measured_uj, 0);
+            assert_true(confidence_of(&rig, cases[i].pids[k]) < 0.1);
+        }
+        close_rig(&rig);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            without_utilisation_of_processes_those_listed_share_equally_without_confidence),
+        cmocka_unit_test(without_gpm_time_or_slices_divide_and_confidence_is_low),
+        cmocka_unit_test(
+            a_scripted_board_gives_its_page_with_balanced_books_and_the_energy_where_it_was_used),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
