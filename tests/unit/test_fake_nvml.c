@@ -862,6 +862,14 @@ static void a_mig_device_has_the_ids_the_name_and_the_attributes_of_its_instance
     assert_int_equal(call_out("nvmlDeviceGetGpuInstanceId", dev, &id), 2);
     assert_int_equal(call_text("nvmlDeviceGetUUID", mig, text, sizeof(text)), 0);
     assert_string_equal(text, "MIG-b");
+    {
+        int (*by_uuid)(const char *, void **) = symbol("nvmlDeviceGetHandleByUUID");
+        void *found = NULL;
+
+        assert_int_equal(by_uuid("MIG-b", &found), 0);
+        assert_ptr_equal(found, mig);
+        assert_int_equal(by_uuid("MIG-z", &found), 6);
+    }
     assert_int_equal(call_text("nvmlDeviceGetName", mig, text, sizeof(text)), 0);
     assert_string_equal(text, "NVIDIA H200 MIG 2c.3g.20gb");
     assert_int_equal(call_out("nvmlDeviceGetAttributes_v2", mig, room_init(&room, 40)), 0);

@@ -55,20 +55,33 @@ int nvmlDeviceGetHandleByIndex(unsigned index, void **ret_dev)
     return by_index(SYMBOL_nvmlDeviceGetHandleByIndex, index, ret_dev);
 }
 
+/* "uuid: The UUID of the target GPU or MIG instance" (nvml.h). */
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **ret_dev)
 {
     _call_ struct call call = call_open(SYMBOL_nvmlDeviceGetHandleByUUID);
+    const struct record *layout;
 
     if (call.code)
         return call.code;
     if (!uuid || !ret_dev)
         return NVML_INVALID_ARGUMENT;
-    for (unsigned i = 0; i < call.fake->scenario->gpu_count; i++)
+    for (unsigned i = 0; i < call.fake->scenario->gpu_count; i++) {
         if (strcmp(call.fake->scenario->gpus[i].uuid, uuid) == 0)
             return give_handle(&call, i, ret_dev);
+        call.gpu = (int)i;
+        layout = call_layout(&call);
+        for (size_t k = 0; layout && layout->values[0] && k < layout->count; k++)
+            if (strcmp(layout->instances[k].uuid, uuid) == 0) {
+                if (call_apply(&call, (int)i) == NVML_SUCCESS)
+                    *ret_dev = call_mig_handle(&call, &layout->instances[k]);
+                return call.code;
+            }
+    }
     return NVML_NOT_FOUND;
 }
 
+/* "When used with MIG device handles the API returns globally unique UUIDs which can be used to
+ * identify MIG devices across both GPU and MIG devices" (nvml.h). */
 int nvmlDeviceGetUUID(void *dev, char *buf, unsigned len)
 {
     _call_ struct call call = call_begin_any(SYMBOL_nvmlDeviceGetUUID, dev);

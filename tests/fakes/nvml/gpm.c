@@ -16,15 +16,18 @@ static struct gpm_sample *find_sample(struct fake *fake, void *handle)
     return &fake->samples[at];
 }
 
+/* "For Hopper or newer fully supported devices" (nvml.h, nvmlGpmQueryDeviceSupport): A100 has none.
+ */
 static bool is_supported(const struct call *call)
 {
     return call_gpu(call)->series[KIND_GPM].count > 0 ||
            call_gpu(call)->series[KIND_INSTANCE_GPM].count > 0;
 }
 
+/* "This API supports the device handle and MIG device handle" (nvml.h); so does the next. */
 int nvmlGpmQueryDeviceSupport(void *dev, struct nvml_gpm_support *support)
 {
-    _call_ struct call call = call_begin_device(SYMBOL_nvmlGpmQueryDeviceSupport, dev);
+    _call_ struct call call = call_begin_any(SYMBOL_nvmlGpmQueryDeviceSupport, dev);
 
     if (call.code)
         return call.code;
@@ -70,9 +73,11 @@ int nvmlGpmSampleFree(void *handle)
     return NVML_SUCCESS;
 }
 
+/* Of a MIG device it is that of its GPU instance: "Read a sample of GPM metrics [...] for a MIG GPU
+ * Instance" (nvml.h, nvmlGpmMigSampleGet). */
 int nvmlGpmSampleGet(void *dev, void *handle)
 {
-    _call_ struct call call = call_begin_device(SYMBOL_nvmlGpmSampleGet, dev);
+    _call_ struct call call = call_begin_any(SYMBOL_nvmlGpmSampleGet, dev);
     struct gpm_sample *sample = find_sample(call.fake, handle);
 
     if (call.code)
@@ -82,7 +87,7 @@ int nvmlGpmSampleGet(void *dev, void *handle)
     if (!is_supported(&call))
         return NVML_NOT_SUPPORTED;
     sample->gpu = call.gpu;
-    sample->instance = NVML_NO_INSTANCE;
+    sample->instance = call.instance ? (uint32_t)call.instance->gpu_instance : NVML_NO_INSTANCE;
     sample->play = call.play;
     return NVML_SUCCESS;
 }

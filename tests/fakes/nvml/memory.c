@@ -4,7 +4,8 @@
 /* Of the H200 (measured). */
 #define RESERVED_BYTES UINT64_C(644939776)
 
-/* What K records say of the instance, or else its size in the layout and the processes in it. */
+/* What K records say of the instance, or else its size in the layout and the processes in it. The
+ * compute instances of a GPU instance share its memory (MIG User Guide, "Compute Instance"). */
 static int read_instance_memory(const struct call *call, struct nvml_memory_v2 *ret_memory)
 {
     const struct series *series = &call_gpu(call)->series[KIND_INSTANCE_MEMORY];

@@ -20,7 +20,8 @@ static unsigned slots(const struct call *call)
     return layout ? (unsigned)layout->values[1] : MIG_SLOTS;
 }
 
-/* A change of the mode is pending until the reset; here it has happened. A board of a trace has MIG
+/* "The "pending" MIG mode refers to the target mode following the next activation trigger": here it
+ * has happened. A board of a trace has MIG
  * ("For Ampere or newer"); `error nvmlDeviceGetMigMode 3` is one that has not: "NOT_SUPPORTED if
  * device doesn't support MIG mode". */
 int nvmlDeviceGetMigMode(void *dev, unsigned *current, unsigned *pending)
@@ -35,6 +36,7 @@ int nvmlDeviceGetMigMode(void *dev, unsigned *current, unsigned *pending)
     return NVML_SUCCESS;
 }
 
+/* "Get the maximum number of MIG devices that can exist under a given parent NVML device". */
 int nvmlDeviceGetMaxMigDeviceCount(void *dev, unsigned *count)
 {
     _call_ struct call call = call_begin_device(SYMBOL_nvmlDeviceGetMaxMigDeviceCount, dev);
@@ -47,7 +49,8 @@ int nvmlDeviceGetMaxMigDeviceCount(void *dev, unsigned *count)
     return NVML_SUCCESS;
 }
 
-/* "NOT_FOUND if no valid MIG device was found at index". */
+/* "NOT_FOUND if no valid MIG device was found at index", "INVALID_ARGUMENT if device, index or
+ * migDevice reference is invalid". */
 int nvmlDeviceGetMigDeviceHandleByIndex(void *dev, unsigned index, void **ret_dev)
 {
     _call_ struct call call = call_begin_device(SYMBOL_nvmlDeviceGetMigDeviceHandleByIndex, dev);
@@ -66,7 +69,8 @@ int nvmlDeviceGetMigDeviceHandleByIndex(void *dev, unsigned index, void **ret_de
     return NVML_NOT_FOUND;
 }
 
-/* "Get GPU instance ID for the given MIG device handle": a board's handle is none. */
+/* "Get GPU instance ID for the given MIG device handle", "Get compute instance ID for the given MIG
+ * device handle. Compute instance IDs are unique per GPU instance": a board's handle is none. */
 static int answer_id(enum symbol symbol, void *dev, unsigned *ret_id, bool of_compute_instance)
 {
     _call_ struct call call = call_begin_any(symbol, dev);

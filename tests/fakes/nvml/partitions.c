@@ -1,4 +1,5 @@
-/* The records of partitioned boards in a trace: MIG layouts, their memory, and vGPUs. */
+/* The records of partitioned boards in a trace: MIG layouts, their memory, and vGPUs. What a layout
+ * has is what the calls in mig.c and vgpu.c answer, which cite their sources. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,8 @@ enum { PROCESS_INFO_V3_SIZE = NVML_PROCESS_INFO_R530_SIZE };
 enum { PROCESS_INFO_V3_SIZE = NVML_PROCESS_INFO_V2_SIZE };
 #endif
 
-/* Of a MIG device only those in it. */
+/* Of a MIG device only those in it: "Per-instance information can be queried by using specific MIG
+ * device handles" (nvml.h, nvmlDeviceGetComputeRunningProcesses). */
 static bool is_wanted(const struct call *call, const struct entry *entry)
 {
     return !call->instance || (entry->gpu_instance == call->instance->gpu_instance &&
@@ -93,6 +94,7 @@ LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, KIND_MPS, PROCESS_INFO_V3_SIZE)
 LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, KIND_MPS, NVML_PROCESS_INFO_V2_SIZE)
 LIST(nvmlDeviceGetMPSComputeRunningProcesses, KIND_MPS, NVML_PROCESS_INFO_V1_SIZE)
 
+/* "device: The device handle or MIG device handle" (nvml.h). */
 int nvmlDeviceGetRunningProcessDetailList(void *dev, struct nvml_process_detail_list *details)
 {
     static const enum kind kinds[] = {
@@ -100,7 +102,7 @@ int nvmlDeviceGetRunningProcessDetailList(void *dev, struct nvml_process_detail_
         [NVML_MODE_GRAPHICS] = KIND_GRAPHICS,
         [NVML_MODE_MPS] = KIND_MPS,
     };
-    _call_ struct call call = call_begin_device(SYMBOL_nvmlDeviceGetRunningProcessDetailList, dev);
+    _call_ struct call call = call_begin_any(SYMBOL_nvmlDeviceGetRunningProcessDetailList, dev);
 
     if (call.code)
         return call.code;

@@ -12,6 +12,8 @@ enum {
     USES_MAX = 256,
 };
 
+/* "NVML_GPU_VIRTUALIZATION_MODE_HOST_VGPU: Device is associated with VGX hypervisor in vGPU mode".
+ */
 int nvmlDeviceGetVirtualizationMode(void *dev, unsigned *mode)
 {
     _call_ struct call call = call_begin_device(SYMBOL_nvmlDeviceGetVirtualizationMode, dev);
@@ -86,6 +88,8 @@ int nvmlVgpuInstanceGetVmID(unsigned vgpu, char *buf, unsigned len, unsigned *ty
     return copy_out(buf, len, found->vm);
 }
 
+/* "The UUID is a globally unique identifier associated with the vGPU, and is returned as a 5-part
+ * hexadecimal string". */
 int nvmlVgpuInstanceGetUUID(unsigned vgpu, char *buf, unsigned len)
 {
     _call_ struct call call = call_open(SYMBOL_nvmlVgpuInstanceGetUUID);
@@ -163,6 +167,8 @@ static uint64_t as_value(uint64_t percent)
     return 0xdeadbeefULL << 32 | percent;
 }
 
+/* "The function will return INSUFFICIENT_SIZE, with the current vGPU instance count in
+ * vgpuInstanceSamplesCount [...]. NOT_FOUND if sample entries are not found". */
 int nvmlDeviceGetVgpuUtilization(void *dev, unsigned long long last_seen_us, unsigned *type,
                                  unsigned *count, struct nvml_vgpu_utilization_sample *samples)
 {
@@ -189,6 +195,8 @@ int nvmlDeviceGetVgpuUtilization(void *dev, unsigned long long last_seen_us, uns
     return call.code;
 }
 
+/* The same in a structure with a version: "ARGUMENT_VERSION_MISMATCH if the version of vgpuUtilInfo
+ * is invalid". */
 int nvmlDeviceGetVgpuInstancesUtilizationInfo(void *dev, struct nvml_vgpus_utilization_info *info)
 {
     _call_ struct call call =
