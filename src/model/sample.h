@@ -111,6 +111,11 @@ struct sample_process {
     struct program_key program;
 };
 
+/* So much memory of a GPU instance is in use only if a process is in it, listed or not: the small
+ * CUDA samples of the MIG User Guide have 253 MiB, an empty instance at most 11 MiB there, and 87
+ * MiB where it is the whole board. */
+enum { SAMPLE_OCCUPIED_BYTES = 128 << 20 };
+
 struct sample_gauge {
     enum gpu_gauge gauge;
     uint64_t value;
@@ -141,6 +146,7 @@ struct sample_instance {
     uint32_t compute_slices; /* of them, those of the compute instance; 0: unknown */
     uint32_t sm_count;       /* of the compute instance; 0: unknown */
     uint64_t memory_bytes;   /* of the GPU instance; 0: unknown */
+    struct mig_placement placement;
 };
 
 struct sample_layout {

@@ -301,7 +301,7 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window)
     for (size_t i = 0; i < window->presence_count; i++)
         context |= window_lists_of(window, &window->presences[i]) != 0 &&
                    !gpu_sighting(gpu, window->presences[i].process)->is_mps_server;
-    busy |= context && !window->saw_utilisation; /* unknown: not idle */
+    busy |= (context || window->occupied) && !window->saw_utilisation; /* unknown: not idle */
     idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
     /* A window in which a context came or went shows neither level; a busy one at most that the
      * level is too high. */

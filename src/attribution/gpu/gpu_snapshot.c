@@ -110,6 +110,7 @@ static int add_instances(const struct gpu *gpu, uint64_t now_us, uint64_t stale_
                 .uuid = copy_text(arena, from->computes[c].uuid),
                 .profile = copy_text(arena, from->computes[c].profile),
                 .index = from->computes[c].index,
+                .placement = from->placement,
             };
             if (!device->uuid || !device->profile)
                 return -ENOMEM;
