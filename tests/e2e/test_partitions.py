@@ -118,10 +118,17 @@ class Mig(PodTestCase):
         self.assertAlmostEqual(2, idle / paid, delta=0.2)
         self.assertAlmostEqual(2, self.gained(self.before, self.after, "single", tier="idle") / paid, delta=0.5)
 
-    def test_memory_has_pod_and_namespace(self):
-        found = {(labels["pod"], labels["namespace"], labels["method"]): value
-                 for labels, value in self.after.values("container_gpu_memory_bytes", gpu="0")}
-        self.assertEqual(512 << 20, found.get(("mixed", "ml", "nvidia-smi")))
+    def test_memory_is_of_the_pod_in_whose_instance_it_is(self):
+        def memory(page):
+            return {(labels["pod"], labels["namespace"], labels["method"]): int(value) >> 20
+                    for labels, value in page.values("container_gpu_memory_bytes", gpu="0")}
+
+        page = self.exporter.wait_for_page("it is known and inferred", lambda page: memory(page) == {
+            ("mixed", "ml", "nvidia-smi"): 512, ("single", "ml", "nvidia-smi"): 512,
+            ("hidden", "ml", "inference"): 2048}, 20)
+        # An empty instance has none, but its pod has a GPU.
+        self.assertEqual(1, page.value("container_gpu_detected", pod="gke", namespace="ml",
+                                       container_id=self.ids["gke"], container_name="worker"))
 
 
 class Mps(PodTestCase):

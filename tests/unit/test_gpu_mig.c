@@ -503,6 +503,53 @@ static void an_instance_with_memory_in_use_and_nobody_visible_is_not_idle(void *
     pipeline_free(rig.pipeline);
 }
 
+static struct attached box_in(const char *container_id, uint32_t instance)
+{
+    struct attached attached = {.owner = {.kind = WORKLOAD_POD},
+                                .units = 1,
+                                .is_candidate = true,
+                                .is_allocated = true,
+                                .is_named = true,
+                                .is_of_instance = true,
+                                .gpu_instance = instance};
+
+    snprintf(attached.owner.id, sizeof(attached.owner.id), "%s", container_id);
+    snprintf(attached.owner.container_id, sizeof(attached.owner.container_id), "%s", container_id);
+    return attached;
+}
+
+/* Memory that no process has is of those in whose instances it is. */
+static void unknown_memory_goes_to_the_instance_that_it_is_in(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 3);
+    struct attached *attached = calloc(3, sizeof(*attached));
+    struct snapshot *snapshot;
+
+    (void)state;
+    assert_non_null(attached);
+    attached[0] = box_in("both", BIG);
+    attached[1] = box_in("both", SMALL);
+    attached[2] = box_in("empty", TINY);
+    gpu_set_attached(rig.pipeline->gpus[0], attached, 3);
+    for (int i = 0; i < 4; i++) {
+        run_second(&rig);
+        use_memory(&rig, SAMPLE_NO_INSTANCE, 3ULL << 30);
+        use_memory(&rig, BIG, 2ULL << 30);
+        use_memory(&rig, SMALL, 1ULL << 30);
+        use_memory(&rig, TINY, 11 << 20);
+    }
+    snapshot = books(rig.pipeline);
+    assert_int_equal(snapshot->container_count, 2); /* one for each container and GPU */
+    assert_string_equal(snapshot->containers[0].container_id, "both");
+    assert_true(snapshot->containers[0].has_bytes);
+    assert_int_equal(snapshot->containers[0].bytes, 3ULL << 30);
+    assert_string_equal(snapshot->containers[1].container_id, "empty");
+    assert_false(snapshot->containers[1].has_bytes);
+    close_books(snapshot);
+    end(&rig);
+    pipeline_free(rig.pipeline);
+}
+
 static void a_change_of_the_layout_is_followed_within_a_window(void **state)
 {
     struct mig_rig rig = open_rig(mig_options(), 2);
@@ -659,6 +706,7 @@ int main(void)
         cmocka_unit_test(or_it_is_of_the_container_that_has_the_instance),
         cmocka_unit_test(without_gpm_it_is_charged_by_slices_while_its_memory_is_in_use),
         cmocka_unit_test(an_instance_with_memory_in_use_and_nobody_visible_is_not_idle),
+        cmocka_unit_test(unknown_memory_goes_to_the_instance_that_it_is_in),
         cmocka_unit_test(a_change_of_the_layout_is_followed_within_a_window),
         cmocka_unit_test(the_same_layout_again_changes_nothing),
         cmocka_unit_test(processes_of_no_known_instance_are_charged_together),

@@ -157,6 +157,8 @@ class MigBoard:
             if load.is_hidden:
                 self.scenario.at(ms, "K", self.gpu, load.instance.gpu_instance, "used",
                                  HIDDEN_BYTES if load in self.at_work(ms) else 0)
+                used = RESERVED_BYTES + len(loads) * 512 * MIB + (load in self.at_work(ms)) * HIDDEN_BYTES
+                self.scenario.at(ms, "M", self.gpu, used, H100[1] - used, H100[1])
         self.scenario.at(ms, "R", self.gpu, "c", len(loads), *(
             f"{load.pid}:{512 * MIB}:{load.instance.gpu_instance}:{load.instance.compute_instance}" for load in loads))
 
