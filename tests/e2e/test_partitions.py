@@ -2,11 +2,13 @@
 pod-resources API, and fake GPUs that play tests/fakes/nvml/scenarios."""
 import shutil
 import tempfile
+import time
 from contextlib import ExitStack
 
 import harness
 from gpu_node import FAKE, NO_METERS, Containers, run_pod, write_pids
 from harness import PROCESS_ENERGY, SOURCE_ROOT, UNOWNED_ENERGY, WORKLOAD_ENERGY, Exporter, TestCase, Trace
+from prometheus import Prometheus, queries, serve_page
 from servers import cgroups, require
 from servers.kubelet import Kubelet, claim, claimed, devices, pod
 from servers.slurm import Slurm
@@ -18,6 +20,20 @@ UUIDS = ["GPU-%08x-0000-4000-8000-000000000000" % gpu for gpu in range(2)]
 
 def mig_uuid(gpu, instance, slices=1):
     return f"MIG-{gpu:08x}-{instance:04x}-0000-8000-{slices:012x}"
+
+
+# As dcgm-exporter 4.5 labels an instance. It has no metric of the board itself then, and repeats its power.
+DCGM = """DCGM_FI_%s{gpu="%d",UUID="%s",pci_bus_id="00000000:0%d:00.0",device="nvidia%d",modelName="NVIDIA H100 80GB HBM3",\
+GPU_I_PROFILE="1g.10gb",GPU_I_ID="%d",Hostname="node",DCGM_FI_DRIVER_VERSION="580.159.04"} %g
+"""
+ACTIVITY = ({3: 0.5, 7: 0.9, 8: 0.8, 9: 0, 10: 0}, {7: 0, 8: 0.9, 13: 0})  # of the instances of both boards
+SCRAPES = 10
+
+
+def dcgm_page():
+    return "".join(DCGM % (what, gpu, UUIDS[gpu], gpu, gpu, instance, value)
+                   for gpu, instances in enumerate(ACTIVITY) for instance, activity in instances.items()
+                   for what, value in (("PROF_GR_ENGINE_ACTIVE", activity), ("DEV_POWER_USAGE", (190, 100)[gpu])))
 
 
 def rows(page, **labels):
@@ -44,6 +60,7 @@ class PodTestCase(TestCase):
         cls.pids = {traced: found[name][1] for traced, name in pids.items()}
         kubelet = stack.enter_context(Kubelet([
             pod("ml", name, {"worker": held}) for name, held in pods.items() if held]))
+        cls.stack, cls.directory = stack, directory
         cls.exporter = stack.enter_context(Exporter(
             *NO_METERS, "--process-scan-interval=1s", f"--docker-socket={directory}/docker.sock", "--cri-socket=",
             "--podman-socket=", f"--pod-resources-socket={kubelet.socket}", *flags,
@@ -74,6 +91,9 @@ class Mig(PodTestCase):
                 "k8s.gpu.nvidia.com/claim=8dea0b1f-4c4e-7a1b-9d3c-0123456789ab-gpu-1-mig-1g10gb-me-20-6")))],
             "older": [claim("e", "ml", claimed("gpu.nvidia.com", "node", "gpu-1-mig-19-0-1"))],
         }, {401: "mixed", 402: "single", 411: "claimant"}, "--idle-policy=reserved")
+        cls.prometheus = cls.stack.enter_context(Prometheus(
+            cls.directory, wattribute=[cls.exporter.address],
+            dcgm=[cls.stack.enter_context(serve_page(dcgm_page()))]))
         names = ("mixed", "single", "hidden", "gke", "claimant", "media", "older")
         cls.before = cls.exporter.wait_for_page("all have their instances, and work or pay", lambda page: all(
             page.values(ALLOCATED, id=cls.ids[name]) and page.sum(WORKLOAD_ENERGY, id=cls.ids[name]) > 50
@@ -129,6 +149,34 @@ class Mig(PodTestCase):
         # An empty instance has none, but its pod has a GPU.
         self.assertEqual(1, page.value("container_gpu_detected", pod="gke", namespace="ml",
                                        container_id=self.ids["gke"], container_name="worker"))
+
+
+    def documented(self, begin, **parameters):
+        """The answer to the one query of promql.md that begins like this, over what was scraped."""
+        found = [query for _, query in queries(f"{SOURCE_ROOT}/docs/promql.md") if query.startswith(begin)]
+        self.assertEqual(1, len(found), begin)
+        return self.prometheus.rows(found[0].replace("[5m]", f"[{SCRAPES}s]"), **parameters)
+
+    def test_dcgm_exporters_metrics_are_joined_by_board_and_instance(self):
+        activity = self.documented("sum by (UUID, GPU_I_ID, kind, id,")
+        self.assertEqual({("mixed", UUIDS[0], "7"): 0.9, ("single", UUIDS[0], "3"): 0.5, ("hidden", UUIDS[0], "8"): 0.8,
+                          ("gke", UUIDS[0], "9"): 0, ("claimant", UUIDS[1], "8"): 0.9, ("older", UUIDS[1], "7"): 0,
+                          ("media", UUIDS[1], "13"): 0},
+                         {(labels["pod"], labels["UUID"], labels["GPU_I_ID"]): value for labels, value in activity
+                          if labels["kind"] == "pod"})
+        parts = {(labels["pod"], labels["UUID"]): value for labels, value in
+                 self.documented("label_replace(sum by (namespace, pod, meter_id)")}
+        self.assertEqual(7, len(parts))
+        for uuid in UUIDS:
+            self.assertTrue(0.2 < sum(part for (_, board), part in parts.items() if board == uuid) < 1.1, parts)
+
+    def test_queries_about_allocations_count_a_board_once(self):
+        unused = self.documented("wattribute_workload_gpu_allocated\n  unless")
+        self.assertEqual({"gke", "media", "older"}, {labels["pod"] for labels, _ in unused if labels["kind"] == "pod"})
+        at = time.time() - 1
+        watts = self.prometheus.rows('sum(wattribute_gpu_power_watts{gpu_instance=""})', time=at)
+        self.assertEqual([watts[0][1]], [value for _, value in self.documented(
+            "sum by (instance) (wattribute_gpu_power_watts", time=at)])
 
 
 class Mps(PodTestCase):
