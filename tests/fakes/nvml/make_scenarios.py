@@ -248,7 +248,7 @@ def h100_mig():
 def mig_pods():
     scenario = Scenario(2, [
         "H100s whose instances are given to pods. GPU 0: 2g.20gb (402), and 1g.10gb four times: 401, a process that is on",
-        "no list (403), an idle one, and one of nobody; a slice is free. GPU 1: 1g.10gb twice and 1g.10gb+me, of which the",
+        "no list (403), and two that are idle; a slice is free. GPU 1: 1g.10gb twice and 1g.10gb+me, of which the",
         "placements are known, and 411 is in the second; four slices are free. Nobody is there in the first three seconds.",
     ], H100)
     board = MigBoard(scenario, 0, H100_SLICES, H100_SMS, has_gpm=True)
