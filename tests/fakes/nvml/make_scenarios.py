@@ -137,6 +137,7 @@ class MigBoard:
     def __init__(self, scenario, gpu, slices, sms, has_gpm):
         self.scenario, self.gpu, self.slices, self.sms, self.has_gpm = scenario, gpu, slices, sms, has_gpm
         self.layouts, self.loads = [], []
+        self.total_bytes = scenario.model[1]
 
     def layout(self, ms, instances):
         """None: not in MIG mode."""
@@ -153,14 +154,18 @@ class MigBoard:
 
     def list(self, ms):
         loads = [load for load in self.at_work(ms) if not load.is_hidden]
-        for load in self.loads:
-            if load.is_hidden:
-                self.scenario.at(ms, "K", self.gpu, load.instance.gpu_instance, "used",
-                                 HIDDEN_BYTES if load in self.at_work(ms) else 0)
-                used = RESERVED_BYTES + len(loads) * 512 * MIB + (load in self.at_work(ms)) * HIDDEN_BYTES
-                self.scenario.at(ms, "M", self.gpu, used, H100[1] - used, H100[1])
         self.scenario.at(ms, "R", self.gpu, "c", len(loads), *(
             f"{load.pid}:{512 * MIB}:{load.instance.gpu_instance}:{load.instance.compute_instance}" for load in loads))
+
+    def memory(self, ms):
+        """Only of a board with a hidden process: the list shows that of others."""
+        hidden = [load for load in self.loads if load.is_hidden]
+        for load in hidden:
+            self.scenario.at(ms, "K", self.gpu, load.instance.gpu_instance, "used",
+                             HIDDEN_BYTES if load in self.at_work(ms) else 0)
+        if hidden:
+            used = RESERVED_BYTES + sum(HIDDEN_BYTES if load.is_hidden else 512 * MIB for load in self.at_work(ms))
+            self.scenario.at(ms, "M", self.gpu, used, self.total_bytes - used, self.total_bytes)
 
     def activity(self, ms):
         instances = {load.instance.gpu_instance for load in self.loads}
@@ -194,6 +199,7 @@ class MigBoard:
                 truth_mj[load.pid] += load_watts * 200
                 watts += load_watts
             if ms % 1000 == 0:
+                self.memory(ms)
                 self.scenario.at(ms, "P", self.gpu, *[round(watts * 1000)] * 3)
             energy_mj += watts * 200
         for pid, joules in truth_mj.items():
