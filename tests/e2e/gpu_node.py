@@ -66,9 +66,9 @@ class Containers:
 
 
 @contextmanager
-def process_in(group, program="sleep", **env):
+def process_in(group, program="sleep", seconds="600", **env):
     """The pid of a process that sleeps in this cgroup; `program` may be a copy of it."""
-    process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", program, "600"], stdin=subprocess.DEVNULL,
+    process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", program, seconds], stdin=subprocess.DEVNULL,
                                env={**os.environ, **env})
     try:
         with cgroups.making(group):

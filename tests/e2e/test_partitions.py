@@ -23,7 +23,7 @@ def mig_uuid(gpu, instance, slices=1):
 
 
 # As dcgm-exporter 4.5 labels an instance. It has no metric of the board itself then, and repeats its power.
-DCGM = """DCGM_FI_%s{gpu="%d",UUID="%s",pci_bus_id="00000000:0%d:00.0",device="nvidia%d",modelName="NVIDIA H100 80GB HBM3",\
+DCGM = """DCGM_FI_%s{gpu="%d",UUID="%s",pci_bus_id="00000000:0%d:00.0",device="nvidia%d",modelName="NVIDIA H100",\
 GPU_I_PROFILE="1g.10gb",GPU_I_ID="%d",Hostname="node",DCGM_FI_DRIVER_VERSION="580.159.04"} %g
 """
 ACTIVITY = ({3: 0.5, 7: 0.9, 8: 0.8, 9: 0, 10: 0}, {7: 0, 8: 0.9, 13: 0})  # of the instances of both boards
@@ -108,7 +108,8 @@ class Mig(PodTestCase):
             ("mixed", "0", UUIDS[0], "7"): "kubelet", ("single", "0", UUIDS[0], "3"): "kubelet",
             ("hidden", "0", UUIDS[0], "8"): "kubelet", ("gke", "0", UUIDS[0], "9"): "kubelet",
             ("claimant", "1", UUIDS[1], "8"): "dra", ("media", "1", UUIDS[1], "13"): "dra",
-            ("numbered", "0", UUIDS[0], "10"): "dra", ("older", "1", UUIDS[1], "7"): "dra"}, rows(self.after, kind="pod"))
+            ("numbered", "0", UUIDS[0], "10"): "dra", ("older", "1", UUIDS[1], "7"): "dra"
+        }, rows(self.after, kind="pod"))
         for gpu in ("0", "1"):
             self.assertEqual(1, self.after.value("wattribute_gpu_sharing", gpu=gpu, mode="mig"))
 
@@ -174,7 +175,8 @@ class Mig(PodTestCase):
 
     def test_queries_about_allocations_count_a_board_once(self):
         unused = self.documented("wattribute_workload_gpu_allocated\n  unless")
-        self.assertEqual({"gke", "media", "numbered", "older"}, {labels["pod"] for labels, _ in unused if labels["kind"] == "pod"})
+        self.assertEqual({"gke", "media", "numbered", "older"}, {
+            labels["pod"] for labels, _ in unused if labels["kind"] == "pod"})
         at = time.time() - 1
         watts = self.prometheus.rows('sum(wattribute_gpu_power_watts{gpu_instance=""})', time=at)
         self.assertEqual([watts[0][1]], [value for _, value in self.documented(
@@ -228,6 +230,53 @@ class Mps(PodTestCase):
         self.assertLess(abs(one - two), (one + two) / 50)
         self.assertEqual(0, self.joules(self.page, "mps-control-daemon"))
         self.assertEqual(0, self.page.sum(PROCESS_ENERGY, pid=str(self.pids[500])))
+        self.assert_balanced(self.page)
+
+
+class KnownMpsClients(PodTestCase):
+    """Each was alone first, and is another program than the other."""
+
+    @classmethod
+    def setUpClass(cls):
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory())
+        trace, counter_mj = Trace(), 1_000_000
+        trace.gpu(0, uuid=UUIDS[0].encode())
+        # Watts above the idle board, and GPM's percents of SMs, tensor pipes and memory.
+        heavy, light = (300, (80, 60, 10)), (100, (20, 0, 40))
+        for tick in range(221):
+            t = tick / 10
+            clients = {pid: load for pid, load, present in (
+                (501, heavy, 3 <= t < 7 or t >= 11), (502, light, 7 <= t < 11 or t >= 11)) if present}
+            trace.energy(t, 0, counter_mj)
+            counter_mj += 100 * (80 + sum(watts for watts, _ in clients.values()))
+            trace.utilisation(t, 0, 99 if clients else 0)
+            sm, tensor, dram = (sum(units[i] for _, units in clients.values()) for i in range(3))
+            trace.add(t, "G", 0, b"1=%d" % (100 if clients else 0), b"2=%d" % sm, b"3=%d" % (sm // 2), b"4=0",
+                      b"5=%d" % tensor, b"7=%d" % tensor, b"10=%d" % dram, b"11=0", b"12=0", b"13=0")
+            if tick % 2 == 0:
+                trace.listed(t, 0, 500, *clients)
+                trace.add(t, "R", 0, b"m", len(clients), *(b"%d:1048576" % pid for pid in clients))
+            if tick % 2 == 1 and clients:
+                trace.sample(t, 0, 500)
+        cls.start(trace.write(f"{directory}/scenario"), {
+            "heavy": [devices("nvidia.com/gpu", f"{UUIDS[0]}::0")],
+            "light": [devices("nvidia.com/gpu", f"{UUIDS[0]}::1")],
+            "mps-control-daemon": [],
+        }, {500: "mps-control-daemon", 501: "heavy", 502: "light"})
+        cls.page = cls.exporter.wait_for_page("they were together for some seconds", lambda page: page.sum(
+            WORKLOAD_ENERGY, id=cls.ids["light"], tier="active") > 1000, 40)
+
+    @classmethod
+    def options_of(cls, name, directory):
+        if name != "mps-control-daemon":
+            return {"seconds": str(700 + len(name) + (name == "heavy"))}
+        return {"program": shutil.copy(shutil.which("sleep"), f"{directory}/nvidia-cuda-mps-server")}
+
+    def test_clients_whose_programs_are_known_are_unmixed(self):
+        # 3 to 1, alone and together; equal parts of what they did together would be less than 2 to 1.
+        heavy, light = (float(self.joules(self.page, name, tier="active")) for name in ("heavy", "light"))
+        self.assertGreater(heavy / light, 2.3)
+        self.assertEqual(0, self.joules(self.page, "mps-control-daemon"))
         self.assert_balanced(self.page)
 
 

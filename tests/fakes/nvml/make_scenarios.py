@@ -84,7 +84,8 @@ class Scenario:
 class Instance:
     """A MIG device; `slices` are those of its GPU instance."""
 
-    def __init__(self, index, gpu_instance, compute_instance, profile, slices, compute_slices, sms, mib, placement=None):
+    def __init__(self, index, gpu_instance, compute_instance, profile, slices, compute_slices, sms, mib,
+                 placement=None):
         """`placement` is (id of its profile, first memory slice, memory slices); None: the driver does not tell."""
         self.index, self.gpu_instance, self.compute_instance = index, gpu_instance, compute_instance
         self.placement = placement
@@ -253,9 +254,9 @@ def h100_mig():
 
 def mig_pods():
     scenario = Scenario(2, [
-        "H100s whose instances are given to pods. GPU 0: 2g.20gb (402), and 1g.10gb four times: 401, a process that is on",
-        "no list (403), and two that are idle; a slice is free. GPU 1: 1g.10gb twice and 1g.10gb+me, of which the",
-        "placements are known, and 411 is in the second; four slices are free. Nobody is there in the first three seconds.",
+        "H100s whose instances are given to pods. GPU 0: 2g.20gb (402), and 1g.10gb four times: 401, a process that is",
+        "on no list (403), and two that are idle; a slice is free. GPU 1: 1g.10gb twice and 1g.10gb+me, of which the",
+        "placements are known, and 411 is in the second; four slices are free. Nobody is there in the first 3 s.",
     ], H100)
     board = MigBoard(scenario, 0, H100_SLICES, H100_SMS, has_gpm=True)
     two = h100_instance(0, 3, 2)
