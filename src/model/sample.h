@@ -111,9 +111,9 @@ struct sample_process {
     struct program_key program;
 };
 
-/* So much memory of a GPU instance is in use only if a process is in it, listed or not: the small
- * CUDA samples of the MIG User Guide have 253 MiB, an empty instance at most 11 MiB there, and 87
- * MiB where it is the whole board. */
+/* So much memory of a GPU instance in use means that a process is in it, listed or not. Chosen to
+ * be less than a CUDA context takes and more than an empty instance shows; not measured in MIG
+ * mode. */
 enum { SAMPLE_OCCUPIED_BYTES = 128 << 20 };
 
 struct sample_gauge {

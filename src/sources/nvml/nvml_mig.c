@@ -107,8 +107,8 @@ static bool is_same_device(const struct nvml_mig_device *a, const struct nvml_mi
            a->compute_instance == b->compute_instance && strcmp(a->uuid, b->uuid) == 0;
 }
 
-/* "Requires privileged user" (nvml.h, nvmlDeviceGetGpuInstanceById): root, with the capability
- * mig/config of the driver. Who is not told knows all else of the instance. */
+/* "Requires privileged user" (nvml.h, nvmlDeviceGetGpuInstanceById). Who is not told knows all else
+ * of the instance. */
 static struct mig_placement read_placement(const struct nvml_library *nvml,
                                            struct nvml_device *board, uint32_t gpu_instance)
 {
