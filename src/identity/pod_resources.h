@@ -26,7 +26,7 @@ enum allocation_kind {
     ALLOCATION_XCP,      /* AMD "amdgpu_xcp_3": `index` is the partition, over all GPUs */
     ALLOCATION_ALL,      /* NVIDIA "all" (WSL): every GPU of the node */
     ALLOCATION_INDEX,    /* NVIDIA "1": `index` is NVML's; `id` is "", or the number of a MIG device
-                          * on it. From runtimes, not from the kubelet */
+                          * on it. From runtimes, and from the CDI names of claims */
     ALLOCATION_ORDINAL,  /* Slurm "1": `index` counts by device nodes or by PCI addresses, depending
                           * on its configuration. From environments */
 };

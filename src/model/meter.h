@@ -1,6 +1,9 @@
 /* What devices report: joules, and gauges of GPUs. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /* Something on the node that counts joules. */
 enum meter_kind {
     /* Booked: they do not overlap, so that their sum is the energy of the node, as far as it is
@@ -48,4 +51,11 @@ enum gpu_gauge {
     GPU_GAUGE_NVLINK_TX_KIB,
     GPU_GAUGE_NVLINK_RX_KIB,
     GPU_GAUGE_COUNT,
+};
+
+/* Where a GPU instance is on its board. Only a privileged reader is told. */
+struct mig_placement {
+    bool is_known;
+    uint32_t profile;     /* the driver's number of its profile: 19 is 1g.10gb of an H100 */
+    uint32_t start, size; /* memory slices, from 0 */
 };

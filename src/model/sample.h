@@ -114,6 +114,11 @@ struct sample_process {
     struct program_key program;
 };
 
+/* So much memory of a GPU instance in use means that a process is in it, listed or not. Chosen to
+ * be less than a CUDA context takes and more than an empty instance shows; not measured in MIG
+ * mode. */
+enum { SAMPLE_OCCUPIED_BYTES = 128 << 20 };
+
 struct sample_gauge {
     enum gpu_gauge gauge;
     uint64_t value;
@@ -144,6 +149,7 @@ struct sample_instance {
     uint32_t compute_slices; /* of them, those of the compute instance; 0: unknown */
     uint32_t sm_count;       /* of the compute instance; 0: unknown */
     uint64_t memory_bytes;   /* of the GPU instance; 0: unknown */
+    struct mig_placement placement;
 };
 
 struct sample_layout {

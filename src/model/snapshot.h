@@ -60,6 +60,7 @@ struct snapshot_mig_device {
     uint32_t gpu_instance, compute_instance;
     const char *uuid, *profile;
     uint32_t index; /* on its board, in NVML's order */
+    struct mig_placement placement;
 };
 
 /* A GPU instance of MIG. */

@@ -66,7 +66,7 @@ class Containers:
 
 
 @contextmanager
-def process_in(group, command=("sleep", "600"), **env):
+def process_in(group, command=("sleep", "3600"), **env):
     """The pid of a process that sleeps in this cgroup."""
     process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], stdin=subprocess.DEVNULL,
                                env={**os.environ, **env})
@@ -79,6 +79,22 @@ def process_in(group, command=("sleep", "600"), **env):
         process.wait()
         cgroups.remove(group)
         cgroups.sweep()
+
+
+def run_pod(stack, docker, namespace, name, container="worker", **options):
+    """A pod of one container, as cri-dockerd names it: the container's id, and the pid of its process."""
+    uid = str(uuid.uuid4())
+    ident = docker.add(f"k8s_{name}", labels={
+        "io.kubernetes.container.name": container, "io.kubernetes.pod.name": name,
+        "io.kubernetes.pod.namespace": namespace, "io.kubernetes.pod.uid": uid})
+    return ident, stack.enter_context(process_in(f"/kubepods/pod{uid}/{ident}", **options))
+
+
+def write_pids(path, pids):
+    """`pids` maps those of a trace to real ones; returns the path, for FAKE_NVML_PIDS."""
+    with open(path, "w") as file:
+        file.write("".join(f"{traced} {pid}\n" for traced, pid in pids.items()))
+    return path
 
 
 def write_scenario(path):
@@ -101,22 +117,15 @@ def populate(stack, directory):
     require.root()
     require.writable(cgroups.hierarchies())
     docker = stack.enter_context(Containers(f"{directory}/docker.sock"))
-    pod_uid = str(uuid.uuid4())
-    worker = docker.add("k8s_worker", labels={
-        "io.kubernetes.container.name": "worker", "io.kubernetes.pod.name": POD_NAME,
-        "io.kubernetes.pod.namespace": NAMESPACE, "io.kubernetes.pod.uid": pod_uid})
     web = docker.add("web")
     docker.add("hidden", requests=[{"DeviceIDs": [UUIDS[1]], "Capabilities": [["gpu"]]}])
-    pids = {
-        POD: process_in(f"/kubepods/pod{pod_uid}/{worker}"),
-        CONTAINER: process_in(f"/docker/{web}"),
-        JOB: process_in(f"/slurm_{secrets.token_hex(4)}/uid_0/job_{JOB_ID}/step_0/task_0",
-                        SLURM_JOB_ID=JOB_ID, SLURM_JOB_NAME="tune", SLURM_JOB_ACCOUNT="physics",
-                        SLURM_STEP_GPUS="0"),
-    }
-    with open(f"{directory}/pids", "w") as file:
-        for traced, process in pids.items():
-            file.write(f"{traced} {stack.enter_context(process)}\n")
+    write_pids(f"{directory}/pids", {
+        POD: run_pod(stack, docker, NAMESPACE, POD_NAME)[1],
+        CONTAINER: stack.enter_context(process_in(f"/docker/{web}")),
+        JOB: stack.enter_context(process_in(
+            f"/slurm_{secrets.token_hex(4)}/uid_0/job_{JOB_ID}/step_0/task_0", SLURM_JOB_ID=JOB_ID,
+            SLURM_JOB_NAME="tune", SLURM_JOB_ACCOUNT="physics", SLURM_STEP_GPUS="0")),
+    })
     write_scenario(f"{directory}/scenario")
     return ([*NO_METERS, "--process-scan-interval=1s", f"--docker-socket={directory}/docker.sock", "--cri-socket=",
              "--podman-socket=", "--pod-resources-socket="],

@@ -3,7 +3,10 @@ import json
 import os
 import re
 import subprocess
+import threading
 import urllib.parse
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from harness import ask, prometheus_tool, wait_until
 
@@ -88,3 +91,34 @@ class Prometheus:
         if not values:
             raise AssertionError(f"Prometheus has no {name}")
         return sum(values)
+
+
+def queries(path):
+    """[(line, query)] of each promql block of a page."""
+    with open(path) as file:
+        text = file.read()
+    return [(text[:found.start()].count("\n") + 2, found[1])
+            for found in re.finditer(r"^```promql\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)]
+
+
+@contextmanager
+def serve_page(page):
+    """The address of another exporter, which always answers this."""
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.end_headers()
+            self.wfile.write(page.encode())
+
+        def log_message(self, *arguments):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield "127.0.0.1:%d" % server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()

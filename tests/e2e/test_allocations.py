@@ -5,7 +5,7 @@ import secrets
 import sys
 
 import harness
-from gpu_node import FAKE, Containers, process_in
+from gpu_node import FAKE, JOB_ID, Containers, process_in
 from harness import UNOWNED_ENERGY, WORKLOAD_ENERGY, Exporter, TestCase, Trace, wait_until
 from servers import cgroups, require
 from servers.containerd import Containerd
@@ -42,10 +42,10 @@ class AllocationTestCase(TestCase):
             env={"LD_LIBRARY_PATH": FAKE, "FAKE_NVML_SCENARIO": scenario})
 
     def rows(self, page):
-        """(kind, id, gpu): its source, with "?" if it is not verified."""
+        """(kind, id, gpu): its source, with "?" if it is not verified; without the job of a test that runs beside."""
         return {(labels["kind"], labels["id"], int(labels["gpu"])):
                 labels["source"] + ("?" if labels["unverified"] == "gpu" else "")
-                for labels, value in page.values(ALLOCATED) if value == 1}
+                for labels, value in page.values(ALLOCATED) if value == 1 and labels["id"] != JOB_ID}
 
     def wait_for_rows(self, exporter, expected, seconds=30):
         page = exporter.wait_for_page(f"{expected} are shown", lambda page: self.rows(page) == expected, seconds)

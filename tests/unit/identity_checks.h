@@ -49,7 +49,8 @@ static inline bool is_valid_allocation(const struct allocation *allocation)
 {
     bool has_id = allocation->kind == ALLOCATION_GPU_UUID ||
                   allocation->kind == ALLOCATION_MIG_UUID || allocation->kind == ALLOCATION_PCI;
-    bool may_have_id = has_id || allocation->kind == ALLOCATION_MINOR;
+    bool may_have_id =
+        has_id || allocation->kind == ALLOCATION_MINOR || allocation->kind == ALLOCATION_INDEX;
 
     return is_kept_text(allocation->namespace) && is_kept_text(allocation->pod) &&
            is_kept_text(allocation->container) && is_kept_text(allocation->resource) &&

@@ -60,9 +60,9 @@ static const struct snapshot_instance instances[] = {
     {.gpu_instance = 13, .profile = HOSTILE},
 };
 
-static const struct snapshot_mig_device mig_devices[] = {{1, 0, "MIG-11", "1c.3g.40gb", 0},
-                                                         {1, 1, "MIG-12", "2c.3g.40gb", 1},
-                                                         {13, 0, HOSTILE, HOSTILE, 2}};
+static const struct snapshot_mig_device mig_devices[] = {{1, 0, "MIG-11", "1c.3g.40gb", 0, {0}},
+                                                         {1, 1, "MIG-12", "2c.3g.40gb", 1, {0}},
+                                                         {13, 0, HOSTILE, HOSTILE, 2, {0}}};
 
 static const struct snapshot_gpu gpus[] = {
     {.gpu = 0,

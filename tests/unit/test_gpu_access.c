@@ -368,9 +368,9 @@ static void a_request_of_100000_ids_is_cut(void **state)
 static void an_attachment_is_of_the_gpu_that_it_names(void **state)
 {
     static const struct snapshot_mig_device devices[] = {
-        {1, 0, "MIG-a", "3g.40gb", 0},    {2, 0, "MIG-b", "1c.2g.20gb", 1},
-        {2, 1, "MIG-c", "1c.2g.20gb", 2}, {5, 0, MIG, "1g.10gb+me", 3},
-        {6, 0, "MIG-e", "1g.10gb", 4},    {7, 0, "MIG-f", "1g.10gb", 5}};
+        {1, 0, "MIG-a", "3g.40gb", 0, {0}},    {2, 0, "MIG-b", "1c.2g.20gb", 1, {0}},
+        {2, 1, "MIG-c", "1c.2g.20gb", 2, {0}}, {5, 0, MIG, "1g.10gb+me", 3, {0}},
+        {6, 0, "MIG-e", "1g.10gb", 4, {0}},    {7, 0, "MIG-f", "1g.10gb", 5, {0}}};
     static const struct snapshot_gpu gpu = {.gpu = 1,
                                             .uuid = UUID,
                                             .has_minor = true,
@@ -403,7 +403,9 @@ static void an_attachment_is_of_the_gpu_that_it_names(void **state)
         {{.kind = ALLOCATION_MINOR, .id = "gix", .index = 3}, WHOLE},
         {{.kind = ALLOCATION_MINOR, .id = "mig-3g40gb-9-0", .index = 3}, 1},
         {{.kind = ALLOCATION_MINOR, .id = "mig-1c2g20gb-9-0", .index = 3}, 2},
-        {{.kind = ALLOCATION_MINOR, .id = "mig-1g10gbme-9-0", .index = 3}, 5},
+        {{.kind = ALLOCATION_MINOR, .id = "mig-1g10gb-me-9-0", .index = 3}, 5},
+        {{.kind = ALLOCATION_MINOR, .id = "mig-9-0-1", .index = 3}, WHOLE}, /* has no name */
+        {{.kind = ALLOCATION_MINOR, .id = "mig-3g40gb", .index = 3}, WHOLE},
         {{.kind = ALLOCATION_MINOR, .id = "mig-1g10gb-9-0", .index = 3}, WHOLE}, /* one of two */
         {{.kind = ALLOCATION_MINOR, .id = "", .index = 1}, NO},
         {{.kind = ALLOCATION_ALL, .id = ""}, WHOLE},
@@ -422,6 +424,49 @@ static void an_attachment_is_of_the_gpu_that_it_names(void **state)
     }
 }
 
+/* A driver of DRA gives its devices the names of their places. */
+static void a_claim_is_of_the_instance_at_its_place(void **state)
+{
+    static const struct snapshot_mig_device devices[] = {
+        {1, 0, "MIG-a", "3g.40gb", 0, {true, 9, 4, 4}},
+        {7, 0, "MIG-b", "1g.10gb", 1, {true, 19, 0, 1}},
+        {8, 0, "MIG-c", "1g.10gb", 2, {true, 19, 2, 1}},
+        {9, 0, "MIG-d", "1g.10gb+me", 3, {true, 20, 3, 1}}};
+    static const struct snapshot_gpu gpu = {.uuid = UUID,
+                                            .has_minor = true,
+                                            .mig_devices = devices,
+                                            .mig_device_count = ARRAY_SIZE(devices)};
+    enum { WHOLE = -1 };
+    static const struct {
+        const char *id;
+        int instance;
+    } cases[] = {
+        {"mig-3g40gb-9-4", 1},
+        {"mig-1g10gb-19-0", 7},
+        {"mig-1g10gb-19-2", 8},
+        {"mig-1g10gb-me-20-3", 9},
+        {"mig-9-4-4", 1},
+        {"mig-19-2-1", 8},
+        {"mig-1g10gb-19-1", WHOLE}, /* not there (yet), whatever else has its profile */
+        {"mig-3g40gb-9-0", WHOLE},
+        {"mig-19-1-1", WHOLE},
+        {"mig-19-2", WHOLE},
+        {"mig--19-2", WHOLE},
+        {"mig-1g10gb-19-", WHOLE},
+        {"mig-", WHOLE},
+        {"mig-1g10gb-19-99999999999", WHOLE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct attachment attachment = {.kind = ALLOCATION_MINOR, .id = cases[i].id};
+        uint32_t instance = 0;
+
+        if (!attachment_is_of(&attachment, &gpu, &instance) || (int)instance != cases[i].instance)
+            fail_msg("%s is of %d", cases[i].id, (int)instance);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -435,6 +480,7 @@ int main(void)
         cmocka_unit_test(what_is_no_json_is_an_error),
         cmocka_unit_test(a_request_of_100000_ids_is_cut),
         cmocka_unit_test(an_attachment_is_of_the_gpu_that_it_names),
+        cmocka_unit_test(a_claim_is_of_the_instance_at_its_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,9 +12,9 @@ enum { BIG = 1, SMALL = 5, TINY = 13, SLICES = 7, SECONDS_IDLE = 5 };
 
 /* 4g, 2g and, if it is there, 1g; one or two slices are free otherwise. */
 static const struct sample_instance instances[] = {
-    {BIG, 0, 0, "MIG-big", "4g.40gb", 4, 4, 64, 0},
-    {SMALL, 0, 1, "MIG-small", "2g.20gb", 2, 2, 32, 0},
-    {TINY, 0, 2, "MIG-tiny", "1g.10gb", 1, 1, 16, 0},
+    {BIG, 0, 0, "MIG-big", "4g.40gb", 4, 4, 64, 0, {0}},
+    {SMALL, 0, 1, "MIG-small", "2g.20gb", 2, 2, 32, 0, {0}},
+    {TINY, 0, 2, "MIG-tiny", "1g.10gb", 1, 1, 16, 0, {0}},
 };
 
 static const uint32_t ids[] = {BIG, SMALL, TINY};
@@ -269,8 +269,8 @@ static void so_it_is_with_the_time_share(void **state)
 }
 
 /* Two in one instance, as compute instances of 1 and 3 slices. */
-static const struct sample_instance split[] = {{BIG, 0, 0, "MIG-a", "1c.4g.40gb", 4, 1, 16, 0},
-                                               {BIG, 1, 1, "MIG-b", "3c.4g.40gb", 4, 3, 48, 0}};
+static const struct sample_instance split[] = {{BIG, 0, 0, "MIG-a", "1c.4g.40gb", 4, 1, 16, 0, {0}},
+                                               {BIG, 1, 1, "MIG-b", "3c.4g.40gb", 4, 3, 48, 0, {0}}};
 
 static void compute_instances_of_unknown_programs_are_charged_by_their_slices(void **state)
 {
@@ -465,6 +465,114 @@ static void or_it_is_of_the_container_that_has_the_instance(void **state)
                 0.5 * rig.truth_j[1]);
     assert_true((double)unowned_uj(rig.pipeline, UNOWNED_UNATTRIBUTED) / 1e6 >
                 0.5 * rig.truth_j[0]);
+    pipeline_free(rig.pipeline);
+}
+
+static void use_memory(struct mig_rig *rig, uint32_t instance, uint64_t bytes)
+{
+    feed(rig->pipeline, (struct sample){.kind = SAMPLE_GAUGE,
+                                        .t_us = rig->now_us,
+                                        .gauge = {GPU_GAUGE_MEMORY_USED_BYTES, bytes, instance}});
+}
+
+/* Nothing shows what it does, but its memory shows that somebody is there. */
+static void without_gpm_it_is_charged_by_slices_while_its_memory_is_in_use(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 3);
+    struct attached *attached = calloc(2, sizeof(*attached));
+    double box_j, active_total_j;
+
+    (void)state;
+    assert_non_null(attached);
+    attached[0] = (struct attached){.owner = {.kind = WORKLOAD_CONTAINER, .id = "box"},
+                                    .units = 1,
+                                    .is_candidate = true,
+                                    .is_of_instance = true,
+                                    .gpu_instance = SMALL};
+    attached[1] = attached[0]; /* its instance is empty: nothing was done there */
+    attached[1].gpu_instance = TINY;
+    snprintf(attached[1].owner.id, sizeof(attached[1].owner.id), "empty");
+    gpu_set_attached(rig.pipeline->gpus[0], attached, 2);
+    rig.has_gpm = false;
+    idle_first(&rig);
+    for (int i = 0; i < 10; i++) {
+        use_memory(&rig, SMALL, 2ULL << 30);
+        use_memory(&rig, TINY, 11 << 20);
+        rig.acts[0] = (struct act){10, 1, 0.5, 0};
+        rig.acts[1] = (struct act){0, 1, 0, 0.5};
+        run_second(&rig);
+    }
+    end(&rig);
+    active_total_j = rig.truth_j[0] + rig.truth_j[1];
+    box_j = (double)workload_uj(rig.pipeline, WORKLOAD_CONTAINER, "box") / 1e6;
+    /* Of the active energy 2 of the 6 slices in use, and of the floor 2 of 7. */
+    assert_near(box_j, active_total_j * 2 / 6 + IDLE_W * 10 * 2.0 / SLICES, 0.01);
+    assert_near(active_j(&rig, 10), active_total_j * 4 / 6, 0.01);
+    assert_int_equal(workload_uj(rig.pipeline, WORKLOAD_CONTAINER, "empty"), 0);
+    pipeline_free(rig.pipeline);
+}
+
+static void an_instance_with_memory_in_use_and_nobody_visible_is_not_idle(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 2);
+
+    (void)state;
+    rig.has_gpm = false;
+    idle_first(&rig);
+    for (int i = 0; i < 20; i++) {
+        use_memory(&rig, SMALL, 2ULL << 30);
+        rig.acts[1] = (struct act){0, 1, 0, 0.5};
+        run_second(&rig);
+    }
+    end(&rig);
+    assert_near((double)unowned_uj(rig.pipeline, UNOWNED_UNATTRIBUTED) / 1e6, rig.truth_j[1], 0.1);
+    pipeline_free(rig.pipeline);
+}
+
+static struct attached box_in(const char *container_id, uint32_t instance)
+{
+    struct attached attached = {.owner = {.kind = WORKLOAD_POD},
+                                .units = 1,
+                                .is_candidate = true,
+                                .is_allocated = true,
+                                .is_named = true,
+                                .is_of_instance = true,
+                                .gpu_instance = instance};
+
+    snprintf(attached.owner.id, sizeof(attached.owner.id), "%s", container_id);
+    snprintf(attached.owner.container_id, sizeof(attached.owner.container_id), "%s", container_id);
+    return attached;
+}
+
+/* Memory that no process has is of those in whose instances it is. */
+static void unknown_memory_goes_to_the_instance_that_it_is_in(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 3);
+    struct attached *attached = calloc(3, sizeof(*attached));
+    struct snapshot *snapshot;
+
+    (void)state;
+    assert_non_null(attached);
+    attached[0] = box_in("both", BIG);
+    attached[1] = box_in("both", SMALL);
+    attached[2] = box_in("empty", TINY);
+    gpu_set_attached(rig.pipeline->gpus[0], attached, 3);
+    for (int i = 0; i < 4; i++) {
+        run_second(&rig);
+        use_memory(&rig, SAMPLE_NO_INSTANCE, 3ULL << 30);
+        use_memory(&rig, BIG, 2ULL << 30);
+        use_memory(&rig, SMALL, 1ULL << 30);
+        use_memory(&rig, TINY, 11 << 20);
+    }
+    snapshot = books(rig.pipeline);
+    assert_int_equal(snapshot->container_count, 2); /* one for each container and GPU */
+    assert_string_equal(snapshot->containers[0].container_id, "both");
+    assert_true(snapshot->containers[0].has_bytes);
+    assert_int_equal(snapshot->containers[0].bytes, 3ULL << 30);
+    assert_string_equal(snapshot->containers[1].container_id, "empty");
+    assert_false(snapshot->containers[1].has_bytes);
+    close_books(snapshot);
+    end(&rig);
     pipeline_free(rig.pipeline);
 }
 
@@ -669,6 +777,9 @@ int main(void)
         cmocka_unit_test(what_a_program_showed_in_another_profile_says_nothing),
         cmocka_unit_test(work_in_an_instance_without_a_visible_process_is_unattributed),
         cmocka_unit_test(or_it_is_of_the_container_that_has_the_instance),
+        cmocka_unit_test(without_gpm_it_is_charged_by_slices_while_its_memory_is_in_use),
+        cmocka_unit_test(an_instance_with_memory_in_use_and_nobody_visible_is_not_idle),
+        cmocka_unit_test(unknown_memory_goes_to_the_instance_that_it_is_in),
         cmocka_unit_test(a_change_of_the_layout_is_followed_within_a_window),
         cmocka_unit_test(the_same_layout_again_changes_nothing),
         cmocka_unit_test(processes_of_no_known_instance_are_charged_together),

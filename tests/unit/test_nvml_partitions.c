@@ -96,11 +96,38 @@ static void assert_instance(const struct sample_instance *instance,
 static void a_layout_has_every_mig_device_and_the_size_of_the_board(void **state)
 {
     static const struct sample_instance expected[] = {
-        {2, 0, 0, "MIG-00000000-0002-0000-8000-000000000003", "1c.3g.20gb", 3, 1, 14, 20937965568},
-        {2, 1, 1, "MIG-00000000-0002-0001-8000-000000000003", "2c.3g.20gb", 3, 2, 28, 20937965568},
-        {3, 0, 2, "MIG-00000000-0003-0000-8000-000000000002", "2g.10gb", 2, 2, 28, 10334765056},
-        {9, 0, 3, "MIG-00000000-0009-0000-8000-000000000001", "1g.5gb", 1, 1, 14, 5100273664},
-        {10, 0, 4, "MIG-00000000-000a-0000-8000-000000000001", "1g.5gb", 1, 1, 14, 5100273664},
+        {2,
+         0,
+         0,
+         "MIG-00000000-0002-0000-8000-000000000003",
+         "1c.3g.20gb",
+         3,
+         1,
+         14,
+         20937965568,
+         {0}},
+        {2,
+         1,
+         1,
+         "MIG-00000000-0002-0001-8000-000000000003",
+         "2c.3g.20gb",
+         3,
+         2,
+         28,
+         20937965568,
+         {0}},
+        {3,
+         0,
+         2,
+         "MIG-00000000-0003-0000-8000-000000000002",
+         "2g.10gb",
+         2,
+         2,
+         28,
+         10334765056,
+         {0}},
+        {9, 0, 3, "MIG-00000000-0009-0000-8000-000000000001", "1g.5gb", 1, 1, 14, 5100273664, {0}},
+        {10, 0, 4, "MIG-00000000-000a-0000-8000-000000000001", "1g.5gb", 1, 1, 14, 5100273664, {0}},
     };
     struct rig rig;
     struct seen *seen = watch(&rig, FAKE_NVML, SCENARIOS "a100-mig.trace", SAMPLE_LAYOUT, 0);
@@ -315,6 +342,50 @@ static void gpm_begins_with_the_first_process_and_ends_with_the_last(void **stat
     assert_int_equal(seen->samples[7].t_us, START_US + 9 * SECOND);
     for (size_t i = 0; i < 7; i++)
         assert_int_equal(seen->samples[i].gpm.millipercent[1], 90000);
+    close_watched(&rig, seen);
+}
+
+static void gpm_is_read_where_memory_is_in_use_and_no_process_is_listed(void **state)
+{
+    struct rig rig;
+    struct seen *seen = watch(&rig, FAKE_NVML, SCENARIOS "mig-pods.trace", SAMPLE_GPM, 0);
+    size_t count;
+    uint32_t sm = 0;
+
+    (void)state;
+    play(&rig, 8 * SECOND); /* 403 is there from 3 s on, and on no list */
+    count_gpm(seen, 8, &count, &sm);
+    assert_in_range(count, 4, 5); /* once per window */
+    assert_int_equal(sm, 80000);
+    count_gpm(seen, 9, &count, &sm); /* it is given to somebody, and empty */
+    assert_int_equal(count, 0);
+    assert_int_equal(rig.errors, 0);
+    close_watched(&rig, seen);
+}
+
+static void placements_are_read_if_the_driver_tells_them(void **state)
+{
+    static const struct mig_placement expected[] = {
+        {true, 19, 0, 1}, {true, 19, 2, 1}, {true, 20, 6, 1}};
+    struct rig rig;
+    struct seen *seen = watch(&rig, FAKE_NVML, SCENARIOS "mig-pods.trace", SAMPLE_LAYOUT, 1);
+
+    (void)state;
+    play(&rig, 3 * SECOND);
+    assert_int_equal(seen->count, 1);
+    assert_int_equal(seen->samples[0].layout.count, ARRAY_SIZE(expected));
+    for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+        const struct mig_placement *placement = &seen->samples[0].layout.items[i].placement;
+
+        assert_true(placement->is_known);
+        assert_int_equal(placement->profile, expected[i].profile);
+        assert_int_equal(placement->start, expected[i].start);
+        assert_int_equal(placement->size, expected[i].size);
+    }
+    /* Once for each device of both boards. On the first, the reader has no permission. */
+    assert_int_equal(rig.call_count("nvmlDeviceGetGpuInstanceById"), 5 + 3);
+    assert_int_equal(rig.call_count("nvmlGpuInstanceGetInfo"), 3);
+    assert_int_equal(rig.errors, 0);
     close_watched(&rig, seen);
 }
 
@@ -546,6 +617,8 @@ int main(void)
             the_layout_costs_a_call_for_each_slot_and_three_for_each_device_in_a_window),
         cmocka_unit_test(gpm_is_read_for_each_instance_as_often_as_it_matters),
         cmocka_unit_test(gpm_begins_with_the_first_process_and_ends_with_the_last),
+        cmocka_unit_test(gpm_is_read_where_memory_is_in_use_and_no_process_is_listed),
+        cmocka_unit_test(placements_are_read_if_the_driver_tells_them),
         cmocka_unit_test(a_board_without_gpm_has_none_in_its_instances),
         cmocka_unit_test(memory_is_read_once_for_each_gpu_instance),
         cmocka_unit_test(a_change_of_the_layout_is_followed_within_a_window),

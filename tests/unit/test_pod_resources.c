@@ -329,7 +329,12 @@ static void the_device_of_a_claim_is_found_by_either_of_its_names(void **state)
          NULL, 0},
         {"k8s.gpu.nvidia.com/claim=" UUID, "gpu.example.com", "x", NULL, 0, NULL, 0},
         {"k8s.gpu.nvidia.com/claim=gpu-1", "gpu.example.com", "x", NULL, ALLOCATION_MINOR, "", 1},
-        {"nvidia.com/gpu=0", "gpu.example.com", "x", NULL, 0, NULL, 0},
+        {"nvidia.com/gpu=0", "gpu.example.com", "x", NULL, ALLOCATION_INDEX, "", 0},
+        {"nvidia.com/gpu=1:2", "gpu.example.com", "x", "s", ALLOCATION_INDEX, "2", 1},
+        {"nvidia.com/gpu=MIG-" UUID, "gpu.example.com", "x", NULL, ALLOCATION_MIG_UUID, "MIG-" UUID,
+         0},
+        {"nvidia.com/pgpu=0", "gpu.example.com", "x", NULL, 0, NULL, 0},
+        {"example.com/gpu=0", "gpu.example.com", "x", NULL, 0, NULL, 0},
         {"", "gpu.example.com", "x", NULL, 0, NULL, 0},
     };
 

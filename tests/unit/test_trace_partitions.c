@@ -12,7 +12,7 @@ static void a_layout_holds_the_board_and_each_instance_in_order(void **state)
     struct batch batch;
     const struct sample *sample =
         parse_line(&batch, "5 B 2 1 7 98 2 1:0:0:3:1:14:21474836480:1c.3g.20gb:MIG-4c "
-                           "0:1:13:4:4:56:0:4g.20gb%2Bme:-");
+                           "0:1:13:4:4:56:0:4g.20gb%2Bme:-:20:6:1");
     const struct sample_instance *first = &sample->layout.items[0];
     const struct sample_instance *second = &sample->layout.items[1];
 
@@ -33,11 +33,16 @@ static void a_layout_holds_the_board_and_each_instance_in_order(void **state)
     assert_int_equal(first->memory_bytes, 21474836480);
     assert_string_equal(first->profile, "1c.3g.20gb");
     assert_string_equal(first->uuid, "MIG-4c");
+    assert_false(first->placement.is_known);
     assert_int_equal(second->gpu_instance, 0);
     assert_int_equal(second->compute_instance, 1);
     assert_int_equal(second->index, 13);
     assert_string_equal(second->profile, "4g.20gb+me");
     assert_string_equal(second->uuid, "");
+    assert_true(second->placement.is_known);
+    assert_int_equal(second->placement.profile, 20);
+    assert_int_equal(second->placement.start, 6);
+    assert_int_equal(second->placement.size, 1);
     batch_done(&batch);
     sample = parse_line(&batch, "5 B 0 0 0 0 0");
     assert_false(sample->layout.is_mig);

@@ -16,10 +16,19 @@ static const struct sample_listed entries[] = {
 };
 
 static const struct sample_instance instances[] = {
-    {0, 0, 0, "MIG-1f6cd21d-2a06-5dab-90de-9f31ec7a9d3b", "7g.80gb", 7, 7, 132, 85899345920},
-    {13, 7, 63, "MIG-GPU-3/13/7", "1c.3g.40gb+me", 3, 1, 16, UINT64_MAX},
-    {NONE - 1, NONE - 1, UINT32_MAX, "", ": -%", 255, 255, 65535, 0},
-    {1, 1, 1, "a:b c", "-", 0, 0, 0, 0},
+    {0,
+     0,
+     0,
+     "MIG-1f6cd21d-2a06-5dab-90de-9f31ec7a9d3b",
+     "7g.80gb",
+     7,
+     7,
+     132,
+     85899345920,
+     {true, 19, 2, 1}},
+    {13, 7, 63, "MIG-GPU-3/13/7", "1c.3g.40gb+me", 3, 1, 16, UINT64_MAX, {0}},
+    {NONE - 1, NONE - 1, UINT32_MAX, "", ": -%", 255, 255, 65535, 0, {0}},
+    {1, 1, 1, "a:b c", "-", 0, 0, 0, 0, {0}},
 };
 
 static const struct sample_vgpu vgpus[] = {
@@ -96,6 +105,10 @@ static void assert_same_layout(const struct sample_layout *a, const struct sampl
         assert_int_equal(x->compute_slices, y->compute_slices);
         assert_int_equal(x->sm_count, y->sm_count);
         assert_int_equal(x->memory_bytes, y->memory_bytes);
+        assert_int_equal(x->placement.is_known, y->placement.is_known);
+        assert_int_equal(x->placement.profile, y->placement.profile);
+        assert_int_equal(x->placement.start, y->placement.start);
+        assert_int_equal(x->placement.size, y->placement.size);
     }
 }
 

@@ -414,7 +414,7 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
         gpu_take_gpm(gpu, open_window(gpu), sample->t_us, &sample->gpm);
         break;
     case SAMPLE_GAUGE:
-        gpu_take_gauge(gpu, sample->t_us, &sample->gauge);
+        gpu_take_gauge(gpu, open_window(gpu), sample->t_us, &sample->gauge);
         break;
     case SAMPLE_VGPUS:
         gpu_take_vgpus(gpu, open_window(gpu), sample->t_us, &sample->vgpus);

@@ -79,6 +79,7 @@ struct window {
     bool saw_utilisation;    /* it was read at all: with MIG it cannot be */
     bool saw_context;        /* the lists in force had a process at some time */
     bool saw_no_context;     /* they had none at some time */
+    uint32_t occupied;       /* bits: instances of MIG whose memory is in use, by their order */
     struct presence *presences;
     size_t presence_count, presence_slots;
 };
@@ -284,7 +285,8 @@ void gpu_take_utilisation(struct gpu *gpu, struct window *window, uint64_t t_us,
 /* Of an instance it is the utilisation that the board does not have in MIG mode. */
 void gpu_take_gpm(struct gpu *gpu, struct window *window, uint64_t t_us,
                   const struct sample_gpm *gpm);
-void gpu_take_gauge(struct gpu *gpu, uint64_t t_us, const struct sample_gauge *gauge);
+void gpu_take_gauge(struct gpu *gpu, struct window *window, uint64_t t_us,
+                    const struct sample_gauge *gauge);
 void gpu_take_xid(struct gpu *gpu, uint32_t xid);
 
 /* In gpu_vgpu.c. `window` is the open one. */

@@ -75,6 +75,7 @@ static struct gpu_mig *read_layout(const struct sample_layout *layout)
             instance->id = item->gpu_instance;
             instance->slices = MAX(item->slices, 1U);
             instance->memory_bytes = item->memory_bytes;
+            instance->placement = item->placement;
             copy_text(instance->profile, gpu_profile(item->profile));
             slices += instance->slices;
         }
@@ -331,14 +332,14 @@ static bool read_window(const struct gpu *gpu, const struct window *window, stru
                                    &cursor)))
         add_slot(gpu, instance, slot, &sum);
     if (!is_known(&sum, window->start_us, window->end_us))
-        return !part->has_context; /* nobody is there: it is not read */
+        return !part->has_context && !part->is_occupied; /* nobody is there: it is not read */
     part->is_active = is_busy(&sum);
     *ret_watts = part->is_active ? watts_of(gpu, &sum) : 0;
     return true;
 }
 
-/* Writes what each part did: by GPM, or by its slices if it has a process. Returns the error of a
- * part that has little. */
+/* Writes what each part did: by GPM, or by its slices if it has a process, visible or not. Returns
+ * the error of a part that has little. */
 static double weigh_parts(const struct gpu *gpu, const struct window *window,
                           struct gpu_parts *parts, double *watts)
 {
@@ -351,8 +352,8 @@ static double weigh_parts(const struct gpu *gpu, const struct window *window,
     for (size_t i = 0; i < parts->count; i++) {
         struct gpu_part *part = &parts->items[i];
 
-        part->is_active = part->has_context;
-        watts[i] = part->has_context ? (part->instance ? part->instance->slices : 1) : 0;
+        part->is_active = part->has_context || part->is_occupied;
+        watts[i] = part->is_active ? (part->instance ? part->instance->slices : 1) : 0;
     }
     return SLICES_ERROR;
 }
@@ -415,18 +416,21 @@ static void divide_idle(const struct gpu *gpu, struct idle_part idle, struct gpu
 void gpu_mig_divide(const struct gpu *gpu, const struct window *window, struct gpu_parts *ret_parts)
 {
     uint64_t duration_us = window->end_us - window->start_us;
-    bool context = false, is_active = false;
+    bool context = false, is_active = false, has_strays = has_contexts(gpu, window, NULL);
     struct idle_part idle;
 
     *ret_parts = (struct gpu_parts){.count = gpu->mig->count};
     for (size_t i = 0; i < gpu->mig->count; i++)
         ret_parts->items[i].instance = &gpu->mig->instances[i];
-    if (has_contexts(gpu, window, NULL) || gpu->mig->count == 0)
+    if (has_strays || gpu->mig->count == 0)
         ret_parts->count++;
     for (size_t i = 0; i < ret_parts->count; i++) {
         struct gpu_part *part = &ret_parts->items[i];
 
         part->has_context = has_contexts(gpu, window, part->instance);
+        /* A process of no known instance may be the one that uses the memory. */
+        part->is_occupied = part->instance && !part->has_context && !has_strays &&
+                            (window->occupied & 1U << i) != 0;
         context |= part->has_context;
     }
     idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);

@@ -17,7 +17,7 @@ struct gpu;
 struct gpu_learning;
 struct window;
 
-enum { GPU_INSTANCES_MAX = 16, GPU_INSTANCE_TEXT_BYTES = 96 };
+enum { GPU_INSTANCES_MAX = 16, GPU_INSTANCE_TEXT_BYTES = 96 }; /* bits of window.occupied */
 
 struct gpu_reading {
     uint64_t t_us; /* 0: never read */
@@ -38,6 +38,7 @@ struct gpu_instance {
     uint32_t slices;   /* 1 where unknown */
     uint32_t sm_count; /* of its compute instances; 0: unknown */
     char profile[GPU_INSTANCE_TEXT_BYTES];
+    struct mig_placement placement;
     struct gpu_compute computes[GPU_INSTANCES_MAX];
     size_t compute_count;
     struct gpu_learning *learning; /* NULL: --attribution=timeshare */
@@ -61,6 +62,7 @@ struct gpu_part {
     struct idle_part idle;
     uint64_t active_uj;
     bool has_context;
+    bool is_occupied; /* its memory is in use, and no process of it is listed */
     bool is_active;
     double error; /* of active_uj, expected; relative to it */
 };

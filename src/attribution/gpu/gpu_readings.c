@@ -58,14 +58,18 @@ void gpu_take_gpm(struct gpu *gpu, struct window *window, uint64_t t_us,
     }
 }
 
-void gpu_take_gauge(struct gpu *gpu, uint64_t t_us, const struct sample_gauge *gauge)
+void gpu_take_gauge(struct gpu *gpu, struct window *window, uint64_t t_us,
+                    const struct sample_gauge *gauge)
 {
     struct gpu_instance *instance;
 
     if (gauge->instance != SAMPLE_NO_INSTANCE) {
         instance = gpu->mig ? gpu_mig_find(gpu->mig, gauge->instance) : NULL;
-        if (instance)
-            instance->gauges[gauge->gauge] = (struct gpu_reading){t_us, gauge->value};
+        if (!instance)
+            return;
+        instance->gauges[gauge->gauge] = (struct gpu_reading){t_us, gauge->value};
+        if (gauge->gauge == GPU_GAUGE_MEMORY_USED_BYTES && gauge->value >= SAMPLE_OCCUPIED_BYTES)
+            window->occupied |= 1U << (instance - gpu->mig->instances);
         return;
     }
     set_gauge(gpu, gauge->gauge, t_us, gauge->value);

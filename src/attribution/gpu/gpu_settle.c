@@ -312,7 +312,7 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window)
                      !gpu_sighting(gpu, window->presences[i].process)->is_mps_server;
     context = busy || is_listed;
     gpu->samples.are_missing |= busy && is_listed && !gpu->samples.are_made && !gpu->mig;
-    busy |= context && !window->saw_utilisation; /* unknown: not idle */
+    busy |= (context || window->occupied) && !window->saw_utilisation; /* unknown: not idle */
     idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
     /* A window in which a context came or went shows neither level; a busy one at most that the
      * level is too high. But the driver's utilisation, a mean over up to a second, outlasts the

@@ -6,6 +6,9 @@
 #include "attribution/gpu/gpu.h"
 #include "core/macros.h"
 
+/* Memory of instances is read once per window. */
+static const uint64_t INSTANCE_STALE_US = 10 * USEC_PER_SEC;
+
 static bool is_fresh(struct gpu_reading reading, uint64_t now_us, uint64_t stale_us)
 {
     return reading.t_us > 0 && reading.t_us + stale_us >= now_us;
@@ -125,6 +128,7 @@ static int add_instances(const struct gpu *gpu, uint64_t now_us, uint64_t stale_
                 .uuid = copy_text(arena, from->computes[c].uuid),
                 .profile = copy_text(arena, from->computes[c].profile),
                 .index = from->computes[c].index,
+                .placement = from->placement,
             };
             if (!device->uuid || !device->profile)
                 return -ENOMEM;
@@ -265,6 +269,17 @@ static bool is_on_board(const struct gpu *gpu, const struct workload_owner *owne
     return false;
 }
 
+/* Can it use the GPU, and has no visible process there? `rows` are the containers that have. */
+static bool is_unseen(const struct gpu *gpu, const struct attached *attached,
+                      const struct snapshot_container *rows, size_t visible)
+{
+    struct snapshot_container key = {.container_id = attached->owner.container_id};
+
+    return attached->is_candidate &&
+           (key.container_id[0] ? !bsearch(&key, rows, visible, sizeof(key), by_container)
+                                : !is_on_board(gpu, &attached->owner));
+}
+
 /* Writes the row of a container that has the GPU. 0 or -ENOMEM. */
 static int add_unseen_row(const struct attached *attached, struct arena *arena,
                           struct snapshot_container *row)
@@ -274,6 +289,46 @@ static int add_unseen_row(const struct attached *attached, struct arena *arena,
     row->pod = copy_text(arena, attached->pod);
     row->namespace = copy_text(arena, attached->namespace);
     return row->container_id && row->name && row->pod && row->namespace ? 0 : -ENOMEM;
+}
+
+/* The memory of an instance that no listed process has; 0 if it is so little that nobody is there,
+ * UINT64_MAX if it is not known. */
+static uint64_t unknown_in_instance(const struct gpu *gpu, const struct gpu_instance *instance)
+{
+    struct gpu_reading used = instance->gauges[GPU_GAUGE_MEMORY_USED_BYTES];
+
+    if (used.t_us == 0 || used.t_us + INSTANCE_STALE_US < gpu->tick_us)
+        return UINT64_MAX;
+    for (uint32_t i = 0; i < ledger_counts(gpu->ledger)->process_slots; i++) {
+        const struct ledger_process *process = ledger_process(gpu->ledger, i);
+        uint64_t most = 0;
+
+        if (!process || process->meter != gpu->meter || process->superseded ||
+            gpu_sighting(gpu, i)->gpu_instance != instance->id)
+            continue;
+        for (int kind = 0; kind < GPU_LIST_KINDS; kind++)
+            if (gpu_is_on_list(gpu, i, kind))
+                most = MAX(most, gpu_sighting(gpu, i)->memory_bytes[kind]);
+        used.value -= MIN(used.value, most);
+    }
+    return used.value >= SAMPLE_OCCUPIED_BYTES ? used.value : 0;
+}
+
+/* The part of the unknown memory that is a candidate's, relative to the others': what is unknown in
+ * its instance, divided among those that have it, or what it was given. */
+static uint64_t unknown_weight(const struct gpu *gpu, const struct attached *attached)
+{
+    const struct gpu_instance *instance = gpu->mig && attached->is_of_instance
+                                              ? gpu_mig_find(gpu->mig, attached->gpu_instance)
+                                              : NULL;
+    uint64_t bytes = instance ? unknown_in_instance(gpu, instance) : UINT64_MAX, holders = 0;
+
+    if (bytes == UINT64_MAX)
+        return gpu_attached_weight(gpu, attached);
+    for (size_t i = 0; i < gpu->attached_count; i++)
+        holders += gpu->attached[i].is_candidate && gpu->attached[i].is_of_instance &&
+                   gpu->attached[i].gpu_instance == attached->gpu_instance;
+    return bytes / MAX(holders, 1U);
 }
 
 /*
@@ -291,13 +346,9 @@ int gpu_snapshot_containers(const struct gpu *gpu, struct snapshot *snapshot,
         return -ENOMEM;
     for (size_t i = 0; i < gpu->attached_count; i++) {
         const struct attached *attached = &gpu->attached[i];
-        struct snapshot_container key = {.container_id = attached->owner.container_id};
 
-        shares[i] = (struct share){.weight = 0};
-        if (attached->is_candidate &&
-            (key.container_id[0] ? !bsearch(&key, rows, visible, sizeof(key), by_container)
-                                 : !is_on_board(gpu, &attached->owner)))
-            shares[i].weight = gpu_attached_weight(gpu, attached);
+        shares[i] = (struct share){
+            .weight = is_unseen(gpu, attached, rows, visible) ? unknown_weight(gpu, attached) : 0};
     }
     to->inference_active =
         to->has_unknown && to->unknown_bytes > 0 &&
@@ -305,12 +356,21 @@ int gpu_snapshot_containers(const struct gpu *gpu, struct snapshot *snapshot,
     for (size_t i = 0; i < gpu->attached_count; i++) {
         const struct attached *attached = &gpu->attached[i];
 
-        if (shares[i].weight == 0 || !attached->owner.container_id[0] || !attached->is_named)
+        if (!is_unseen(gpu, attached, rows, visible) || !attached->owner.container_id[0] ||
+            !attached->is_named)
             continue;
-        rows[count] = (struct snapshot_container){.gpu = gpu->index,
-                                                  .inferred = true,
-                                                  .has_bytes = to->inference_active,
-                                                  .bytes = shares[i].amount};
+        /* They are in the order of their owners: another instance of the same container. */
+        if (count > visible &&
+            strcmp(rows[count - 1].container_id, attached->owner.container_id) == 0) {
+            rows[count - 1].bytes += shares[i].amount;
+            rows[count - 1].has_bytes |= to->inference_active && shares[i].weight > 0;
+            continue;
+        }
+        rows[count] =
+            (struct snapshot_container){.gpu = gpu->index,
+                                        .inferred = true,
+                                        .has_bytes = to->inference_active && shares[i].weight > 0,
+                                        .bytes = shares[i].amount};
         if (add_unseen_row(attached, &snapshot->arena, &rows[count++]) < 0)
             return -ENOMEM;
     }

@@ -34,31 +34,72 @@ static bool match_mig_uuid(const struct attachment *attachment, const struct sna
     return match_old_uuid(attachment->id, gpu->uuid, ret_instance);
 }
 
-/* "2g47gb" is "2g.47gb". */
+/* "2g47gb" is "2g.47gb", and "1g10gb-me" is "1g.10gb+me": what a Kubernetes name cannot have. */
 static bool is_profile(const char *profile, struct span plain)
 {
     size_t at = 0;
 
     for (; *profile; profile++) {
-        if (strchr(".+", *profile))
+        if (*profile == '.')
             continue;
-        if (at == plain.len || plain.data[at++] != *profile)
+        if (at == plain.len || plain.data[at++] != (*profile == '+' ? '-' : *profile))
             return false;
     }
     return at == plain.len && at > 0;
 }
 
-/* "mig-2g47gb-14-0": the driver's name for the placement is not known here, so the profile must be
- * that of one instance only. */
+/* What a claim names of a GPU: "2g47gb-14-0", with the numbers of the profile and of the first
+ * memory slice; of older drivers "14-0-2", with the slices and without the name. */
+struct claimed_part {
+    struct span profile_name; /* empty: none */
+    uint64_t profile, start;
+};
+
+static bool cut_last_number(struct span *text, uint64_t *ret_number)
+{
+    const char *dash = text->len > 0 ? memrchr(text->data, '-', text->len) : NULL;
+    struct span number =
+        dash ? (struct span){dash + 1, text->len - (size_t)(dash - text->data) - 1} : *text;
+
+    if (parse_u64_max(number, UINT32_MAX, ret_number) < 0)
+        return false;
+    text->len = dash ? (size_t)(dash - text->data) : 0;
+    return true;
+}
+
+static bool parse_part(struct span id, struct claimed_part *part)
+{
+    uint64_t last, middle, first;
+
+    if (!cut_last_number(&id, &last) || !cut_last_number(&id, &middle) || id.len == 0)
+        return false;
+    if (memchr(id.data, '-', id.len) == NULL && parse_u64_max(id, UINT32_MAX, &first) == 0)
+        *part = (struct claimed_part){{NULL, 0}, first, middle};
+    else
+        *part = (struct claimed_part){id, middle, last};
+    return true;
+}
+
+static bool is_part(const struct snapshot_mig_device *device, const struct claimed_part *part)
+{
+    if (device->placement.is_known)
+        return device->placement.profile == part->profile && device->placement.start == part->start;
+    return is_profile(device->profile, part->profile_name);
+}
+
+/* Profile and place are those of one instance. Where the driver does not tell the place, the
+ * profile must be that of one instance only. */
 static void match_placement(struct span id, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
 {
-    struct span profile = span_cut(&id, '-');
+    struct claimed_part part;
     uint32_t found = NO_INSTANCE;
 
+    if (!parse_part(id, &part))
+        return;
     for (size_t i = 0; i < gpu->mig_device_count; i++) {
         const struct snapshot_mig_device *device = &gpu->mig_devices[i];
 
-        if (!is_profile(device->profile, profile) || device->gpu_instance == found)
+        if (!is_part(device, &part) || device->gpu_instance == found)
             continue;
         if (found != NO_INSTANCE)
             return;

@@ -8,6 +8,7 @@
 #include "core/array.h"
 #include "core/macros.h"
 #include "core/parse.h"
+#include "identity/gpu_access.h"
 #include "identity/runtimes/request.h"
 
 static int parse_message(struct span message, void *list)
@@ -76,19 +77,12 @@ static int copy_names(struct holder *holder)
     return names->namespace && names->pod && names->container ? 0 : -ENOMEM;
 }
 
-/* 1, 0: it is no GPU, or -ENOMEM. */
-static int add_device(struct holder *holder, struct span resource, struct span id, bool is_claim,
-                      bool shared)
+/* 1, or -ENOMEM. */
+static int add_allocation(struct holder *holder, struct allocation allocation, bool is_claim,
+                          bool shared)
 {
     struct allocation_list *list = holder->list;
-    struct allocation allocation;
-    int r;
 
-    if (list->count == ALLOCATIONS_MAX)
-        return 1;
-    r = pod_resources_parse_device(resource, id, &list->arena, &allocation);
-    if (r <= 0)
-        return r;
     if (copy_names(holder) < 0)
         return -ENOMEM;
     allocation.namespace = holder->names.namespace;
@@ -103,6 +97,19 @@ static int add_device(struct holder *holder, struct span resource, struct span i
         return -ENOMEM;
     list->items[list->count++] = allocation;
     return 1;
+}
+
+/* 1, 0: it is no GPU, or -ENOMEM. */
+static int add_device(struct holder *holder, struct span resource, struct span id, bool is_claim,
+                      bool shared)
+{
+    struct allocation allocation;
+    int r;
+
+    if (holder->list->count == ALLOCATIONS_MAX)
+        return 1;
+    r = pod_resources_parse_device(resource, id, &holder->list->arena, &allocation);
+    return r <= 0 ? r : add_allocation(holder, allocation, is_claim, shared);
 }
 
 /* Calls `visit` for each field of this number until it fails. */
@@ -136,19 +143,38 @@ static int add_devices(struct holder *holder, struct span message)
     return each_message(message, DEVICES_ID, add_id, holder, NULL);
 }
 
+/* As runtimes name them: "nvidia.com/gpu=0", "nvidia.com/gpu=0:1". 0 or -ENOMEM. */
+static int add_numbered_devices(struct holder *holder, struct span vendor, struct span cdi_name)
+{
+    struct gpu_access_list gpus = {.count = 0};
+    int r = 0;
+
+    gpu_access_add_cdi(&gpus, cdi_name);
+    for (size_t i = 0; i < gpus.count && r >= 0 && holder->list->count < ALLOCATIONS_MAX; i++) {
+        struct allocation allocation = {.kind = gpus.items[i].kind, .index = gpus.items[i].index};
+
+        allocation.resource = runtime_text(&holder->list->arena, vendor);
+        allocation.id = runtime_text(&holder->list->arena, span_of(gpus.items[i].id));
+        r = !allocation.resource || !allocation.id
+                ? -ENOMEM
+                : add_allocation(holder, allocation, true, holder->is_claim_shared);
+    }
+    return MIN(r, 0);
+}
+
 /* "k8s.gpu.nvidia.com/claim=CLAIMUID-gpu-0": what the drivers of NVIDIA and AMD call the device for
  * the runtime. Other drivers hand out names of the vendor's: "nvidia.com/gpu=GPU-...". */
 static int add_cdi_device(struct holder *holder, struct span message)
 {
-    struct span name = protobuf_find_bytes(message, CDI_NAME), kind = span_cut(&name, '=');
-    struct span vendor = span_cut(&kind, '/');
+    struct span whole = protobuf_find_bytes(message, CDI_NAME), name = whole;
+    struct span kind = span_cut(&name, '='), vendor = span_cut(&kind, '/');
     int r;
 
     if (span_strip_prefix(&vendor, "k8s.") && span_equals(kind, "claim") && name.len > UUID_LEN &&
         is_uuid((struct span){name.data, UUID_LEN}) && name.data[UUID_LEN] == '-')
         name = (struct span){name.data + UUID_LEN + 1, name.len - UUID_LEN - 1};
     r = add_device(holder, vendor, name, true, holder->is_claim_shared);
-    return MIN(r, 0);
+    return r == 0 ? add_numbered_devices(holder, vendor, whole) : MIN(r, 0);
 }
 
 /* The name of the device in its pool tells which it is; where it does not, as with a driver that is

@@ -57,13 +57,15 @@ struct nvml_mig_device {
     uint32_t index, gpu_instance, compute_instance;
     char uuid[NVML_UUID_BYTES], profile[NVML_NAME_BYTES];
     struct nvml_attributes attributes;
+    struct mig_placement placement;
 };
 
 struct nvml_gpu_instance {
     uint32_t id;
     uint64_t identity;   /* a hash of its MIG devices: another if it was made anew */
     size_t listed_count; /* processes in it that the last lists named */
-    bool was_used;       /* a process was listed since the last GPM sample */
+    uint64_t used_bytes; /* of its memory, at the end of the last window; 0: unknown */
+    bool was_used;       /* a process was in it since the last GPM sample */
     struct nvml_gpm_pair gpm;
 };
 
@@ -169,8 +171,10 @@ void nvml_poll_read_accounting(struct nvml_poll *poll);
 
 void nvml_poll_read_utilisation(struct nvml_poll *poll);
 void nvml_poll_read_gauges(struct nvml_poll *poll);
-/* Of the board, or (with its id) of a GPU instance, of which it is a MIG device. */
-void nvml_poll_read_memory(struct nvml_poll *poll, struct nvml_device *device, uint32_t instance);
+/* Of the board, or (with its id) of a GPU instance, of which it is a MIG device. Returns the bytes
+ * in use; 0 if they are not known. */
+uint64_t nvml_poll_read_memory(struct nvml_poll *poll, struct nvml_device *device,
+                               uint32_t instance);
 /* All memory of the board; 0: unknown. */
 uint64_t nvml_poll_memory_bytes(struct nvml_poll *poll);
 /* A value of the driver's, which names its type; 0 if it is negative. */

@@ -111,8 +111,10 @@ static void report_mig_access(struct report *report, const struct nvml_library *
                    "set NVIDIA_MIG_MONITOR_DEVICES=all",
                    "%s", nvml_library_error(nvml, code));
     if (mig->found > 0)
-        report_function(report, nvml, index, "instance memory", nvml->memory_v2, mig->memory_code,
-                        "none: the series of the instances' memory are missing");
+        report_function(
+            report, nvml, index, "instance memory", nvml->memory_v2, mig->memory_code,
+            "none: the series of the instances' memory are missing, and a process that is "
+            "not listed goes unnoticed");
 }
 
 static void report_gpm(struct report *report, const struct nvml_library *nvml, uint32_t index,
@@ -126,8 +128,8 @@ static void report_gpm(struct report *report, const struct nvml_library *nvml, u
     report_function(report, nvml, index, is_mig ? "GPM of instances" : "GPM activity",
                     is_mig ? nvml->gpm_mig_sample && nvml->gpm_support : nvml->gpm_support != NULL,
                     code,
-                    is_mig ? "none: needs Hopper or newer; energy is shared by the slices of "
-                             "instances with processes instead"
+                    is_mig ? "none: needs Hopper or newer; energy is divided by the slices of "
+                             "instances with a process, listed or not"
                            : "none: needs Hopper or newer; nothing is lost but a finer estimate");
 }
 

@@ -61,7 +61,8 @@ static bool has_memory(struct nvml_poll *poll, uint32_t instance, int code)
                                           : code == NVML_SUCCESS;
 }
 
-void nvml_poll_read_memory(struct nvml_poll *poll, struct nvml_device *device, uint32_t instance)
+uint64_t nvml_poll_read_memory(struct nvml_poll *poll, struct nvml_device *device,
+                               uint32_t instance)
 {
     const struct nvml_library *nvml = &poll->gpu->shared->library;
     struct nvml_memory_v2 memory = {.version = NVML_VERSION(struct nvml_memory_v2, 2)};
@@ -72,11 +73,14 @@ void nvml_poll_read_memory(struct nvml_poll *poll, struct nvml_device *device, u
         add_instance_gauge(poll, instance, GPU_GAUGE_MEMORY_RESERVED_BYTES, memory.reserved);
         add_instance_gauge(poll, instance, GPU_GAUGE_MEMORY_USED_BYTES, memory.used);
         add_instance_gauge(poll, instance, GPU_GAUGE_MEMORY_FREE_BYTES, memory.free);
-    } else if (nvml->memory_v1 && has_memory(poll, instance, nvml->memory_v1(device, &old))) {
+        return memory.used;
+    }
+    if (nvml->memory_v1 && has_memory(poll, instance, nvml->memory_v1(device, &old))) {
         /* Its `used` includes what the driver reserves, which no process uses: not exported. */
         add_instance_gauge(poll, instance, GPU_GAUGE_MEMORY_TOTAL_BYTES, old.total);
         add_instance_gauge(poll, instance, GPU_GAUGE_MEMORY_FREE_BYTES, old.free);
     }
+    return 0;
 }
 
 uint64_t nvml_poll_memory_bytes(struct nvml_poll *poll)
@@ -159,6 +163,6 @@ void nvml_poll_read_gauges(struct nvml_poll *poll)
         add_gauge(poll, GPU_GAUGE_PCIE_GENERATION, value);
     if (NVML_POLL_CALL(poll, "PCIe width", pcie_width, &value))
         add_gauge(poll, GPU_GAUGE_PCIE_WIDTH, value);
-    nvml_poll_read_memory(poll, poll->gpu->device, SAMPLE_NO_INSTANCE);
+    (void)nvml_poll_read_memory(poll, poll->gpu->device, SAMPLE_NO_INSTANCE);
     read_fields(poll);
 }

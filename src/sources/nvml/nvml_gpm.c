@@ -115,7 +115,8 @@ void nvml_poll_read_gpm(struct nvml_poll *poll)
 /*
  * As on a board without MIG: at the end of a window for a process that is alone in its instance, at
  * every poll for several. The first sample is taken when a process appears, the last at the end of
- * the window in which the last one left: between them the activity is theirs.
+ * the window in which the last one left: between them the activity is theirs. A process that is not
+ * listed shows by the memory of its instance.
  */
 void nvml_poll_read_instance_gpm(struct nvml_poll *poll)
 {
@@ -126,13 +127,14 @@ void nvml_poll_read_instance_gpm(struct nvml_poll *poll)
     for (size_t i = 0; i < gpu->mig.instance_count && !nvml_poll_is_over(poll); i++) {
         struct nvml_gpu_instance *instance = &gpu->mig.instances[i];
         bool has_begun = instance->gpm.older_us > 0;
+        bool is_used = instance->listed_count > 0 || instance->used_bytes >= SAMPLE_OCCUPIED_BYTES;
 
-        instance->was_used |= instance->listed_count > 0;
+        instance->was_used |= is_used;
         if (!instance->was_used ||
             (has_begun && instance->listed_count < 2 && !poll->window_ends) ||
             !take_sample(poll, &instance->gpm, instance->id))
             continue;
-        instance->was_used = instance->listed_count > 0;
+        instance->was_used = is_used;
         if (!instance->was_used)
             instance->gpm.older_us = 0; /* the next one begins anew */
     }

@@ -60,7 +60,8 @@ enum {
 /* The version word of most structs; GPM's is plain 1. */
 #define NVML_VERSION(type, version) ((uint32_t)sizeof(type) | (uint32_t)(version) << 24)
 
-struct nvml_device; /* opaque */
+struct nvml_device; /* opaque, as all of these */
+struct nvml_gpu_instance_handle;
 struct nvml_event_set;
 struct nvml_gpm_sample;
 
@@ -155,6 +156,12 @@ struct nvml_gpu_instance_profile {
     uint64_t memory_mib;
 };
 
+/* The placement is counted in memory slices. */
+struct nvml_gpu_instance_info {
+    struct nvml_device *device;
+    uint32_t id, profile_id, placement_start, placement_size;
+};
+
 struct nvml_vgpu_sample_v1 {
     uint32_t vgpu;
     uint64_t timestamp_us;
@@ -193,6 +200,7 @@ _Static_assert(sizeof(struct nvml_accounting_stats) == 56, "AccountingStats");
 _Static_assert(sizeof(struct nvml_attributes) == 40, "DeviceAttributes");
 _Static_assert(offsetof(struct nvml_attributes, gpu_instance_slices) == 24, "DeviceAttributes");
 _Static_assert(sizeof(struct nvml_gpu_instance_profile) == 48, "GpuInstanceProfileInfo");
+_Static_assert(sizeof(struct nvml_gpu_instance_info) == 24, "GpuInstanceInfo");
 _Static_assert(sizeof(struct nvml_vgpu_sample_v1) == 48, "VgpuInstanceUtilizationSample");
 _Static_assert(sizeof(struct nvml_vgpu_sample) == 64, "VgpuInstanceUtilizationInfo_v1");
 _Static_assert(sizeof(struct nvml_vgpu_samples) == 32, "VgpuInstancesUtilizationInfo_v1");
@@ -235,6 +243,8 @@ _Static_assert(sizeof(struct nvml_gpm_metrics) == 13344, "GpmMetricsGet");
     OPTIONAL(event_set_free, (struct nvml_event_set *), "nvmlEventSetFree")                        \
     OPTIONAL(event_wait, (struct nvml_event_set *, struct nvml_event_data *, uint32_t timeout_ms), \
              "nvmlEventSetWait_v2", "nvmlEventSetWait")                                            \
+    OPTIONAL(gpu_instance_info, (struct nvml_gpu_instance_handle *,                                \
+             struct nvml_gpu_instance_info *), "nvmlGpuInstanceGetInfo")                           \
     OPTIONAL(vgpu_vm, (uint32_t vgpu, char *, uint32_t size, int *type),                           \
              "nvmlVgpuInstanceGetVmID")                                                            \
     OPTIONAL(vgpu_uuid, (uint32_t vgpu, char *, uint32_t size), "nvmlVgpuInstanceGetUUID")         \
@@ -283,6 +293,8 @@ _Static_assert(sizeof(struct nvml_gpm_metrics) == 13344, "GpmMetricsGet");
            "nvmlDeviceGetAttributes")                                                              \
     DEVICE(gpu_instance_profile, (uint32_t profile, struct nvml_gpu_instance_profile *),           \
            "nvmlDeviceGetGpuInstanceProfileInfo")                                                  \
+    DEVICE(gpu_instance_by_id, (uint32_t id, struct nvml_gpu_instance_handle **),                  \
+           "nvmlDeviceGetGpuInstanceById")                                                         \
     DEVICE(virtualization_mode, (int *), "nvmlDeviceGetVirtualizationMode")                        \
     DEVICE(active_vgpus, (uint32_t *count, uint32_t *vgpus), "nvmlDeviceGetActiveVgpus")           \
     DEVICE(vgpu_samples, (struct nvml_vgpu_samples *),                                             \

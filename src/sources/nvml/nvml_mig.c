@@ -5,7 +5,8 @@
  * and nobody can use such an instance.
  *
  * The layout is enumerated once per window: a call for the mode, one for each slot (seven on A100
- * and H100) and three for each MIG device; its attributes and its name are read when it is new.
+ * and H100) and three for each MIG device; its attributes, name and placement are read when it is
+ * new.
  * Handles of a destroyed instance are invalid or belong to another (nvml.h,
  * nvmlDeviceGetMigDeviceHandleByIndex), so they are asked for anew, and errors of a MIG device are
  * never errors of the board.
@@ -106,8 +107,24 @@ static bool is_same_device(const struct nvml_mig_device *a, const struct nvml_mi
            a->compute_instance == b->compute_instance && strcmp(a->uuid, b->uuid) == 0;
 }
 
+/* "Requires privileged user" (nvml.h, nvmlDeviceGetGpuInstanceById). Who is not told knows all else
+ * of the instance. */
+static struct mig_placement read_placement(const struct nvml_library *nvml,
+                                           struct nvml_device *board, uint32_t gpu_instance)
+{
+    struct nvml_gpu_instance_handle *instance = NULL;
+    struct nvml_gpu_instance_info info = {0};
+
+    if (!nvml->gpu_instance_by_id || !nvml->gpu_instance_info ||
+        nvml->gpu_instance_by_id(board, gpu_instance, &instance) != NVML_SUCCESS ||
+        nvml->gpu_instance_info(instance, &info) != NVML_SUCCESS || info.id != gpu_instance)
+        return (struct mig_placement){0};
+    return (struct mig_placement){true, info.profile_id, info.placement_start, info.placement_size};
+}
+
 /* What does not change as long as the device exists. */
-static void describe_device(const struct nvml_library *nvml, struct nvml_mig_device *device)
+static void describe_device(const struct nvml_library *nvml, struct nvml_device *board,
+                            struct nvml_mig_device *device)
 {
     char name[NVML_NAME_BYTES] = "";
 
@@ -117,11 +134,12 @@ static void describe_device(const struct nvml_library *nvml, struct nvml_mig_dev
         name[0] = '\0';
     name[sizeof(name) - 1] = '\0';
     memccpy(device->profile, nvml_mig_profile(name), '\0', sizeof(device->profile));
+    device->placement = read_placement(nvml, board, device->gpu_instance);
 }
 
 /* Keeps the descriptions of devices that were there before. True if any came or went. */
-static bool take_devices(const struct nvml_library *nvml, struct nvml_mig *mig,
-                         struct nvml_mig_device *devices, size_t count)
+static bool take_devices(const struct nvml_library *nvml, struct nvml_device *board,
+                         struct nvml_mig *mig, struct nvml_mig_device *devices, size_t count)
 {
     bool changed = count != mig->device_count;
 
@@ -134,8 +152,9 @@ static bool take_devices(const struct nvml_library *nvml, struct nvml_mig *mig,
         if (old) {
             memcpy(devices[i].profile, old->profile, sizeof(devices[i].profile));
             devices[i].attributes = old->attributes;
+            devices[i].placement = old->placement;
         } else {
-            describe_device(nvml, &devices[i]);
+            describe_device(nvml, board, &devices[i]);
         }
     }
     free(mig->devices);
@@ -208,6 +227,7 @@ static void add_layout(struct nvml_poll *poll)
             .compute_slices = MIN(attributes->compute_instance_slices, (uint32_t)UINT8_MAX),
             .sm_count = MIN(attributes->sm_count, (uint32_t)UINT16_MAX),
             .memory_bytes = attributes->memory_mib << 20,
+            .placement = device->placement,
         };
         if (!items[i].uuid || !items[i].profile)
             items = NULL;
@@ -247,7 +267,7 @@ static int update_layout(struct nvml_poll *poll, bool is_on)
     }
     mig->is_known = true;
     mig->is_on = is_on;
-    changed |= take_devices(nvml, mig, devices, count);
+    changed |= take_devices(nvml, poll->gpu->device, mig, devices, count);
     if (changed && !take_instances(nvml, mig))
         nvml_poll_out_of_memory(poll);
     return changed;
@@ -282,7 +302,8 @@ void nvml_poll_read_instance_memory(struct nvml_poll *poll)
     for (size_t i = 0; i < mig->instance_count && !nvml_poll_is_over(poll); i++)
         for (size_t k = 0; k < mig->device_count; k++)
             if (mig->devices[k].gpu_instance == mig->instances[i].id) {
-                nvml_poll_read_memory(poll, mig->devices[k].device, mig->instances[i].id);
+                mig->instances[i].used_bytes =
+                    nvml_poll_read_memory(poll, mig->devices[k].device, mig->instances[i].id);
                 break;
             }
 }

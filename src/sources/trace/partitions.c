@@ -34,6 +34,9 @@ static const struct {
     MEMBER(memory_bytes, UINT64_MAX),
 };
 
+/* Behind these, where it is known. */
+enum { PLACEMENT_NUMBERS = 3 };
+
 static int take_entry_text(struct span *entry, struct batch *batch, const char *what,
                            const char **ret_text, struct error *err)
 {
@@ -54,6 +57,20 @@ static int take_count(struct span *rest, uint64_t max, const char *what, uint64_
     return r;
 }
 
+static int parse_placement(struct span entry, struct mig_placement *placement, struct error *err)
+{
+    uint64_t numbers[PLACEMENT_NUMBERS];
+
+    for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+        if (parse_u64_max(span_cut(&entry, ':'), UINT32_MAX, &numbers[i]) < 0)
+            return error_set(err, -EBADMSG, "placement: expected PROFILE:START:SIZE");
+    if (entry.len > 0)
+        return error_set(err, -EBADMSG, "placement: expected nothing after PROFILE:START:SIZE");
+    *placement = (struct mig_placement){true, (uint32_t)numbers[0], (uint32_t)numbers[1],
+                                        (uint32_t)numbers[2]};
+    return 0;
+}
+
 static int parse_instance(struct span entry, struct batch *batch, struct sample_instance *instance,
                           struct error *err)
 {
@@ -70,9 +87,10 @@ static int parse_instance(struct span entry, struct batch *batch, struct sample_
                instance_numbers[i].size_bytes);
     }
     r = take_entry_text(&entry, batch, "profile", &instance->profile, err);
-    return r < 0 ? r
-                 : trace_take_text(&entry, batch, TEXT_BYTES, "UUID of an instance",
-                                   &instance->uuid, err);
+    if (r == 0)
+        r = take_entry_text(&entry, batch, "UUID of an instance", &instance->uuid, err);
+    instance->placement = (struct mig_placement){0};
+    return r < 0 || entry.len == 0 ? r : parse_placement(entry, &instance->placement, err);
 }
 
 int trace_parse_layout(struct span *rest, struct batch *batch, struct sample *sample,
@@ -126,6 +144,15 @@ void trace_put_layout(struct buffer *out, const struct sample *sample)
         }
         trace_put_entry_text(out, instance->profile);
         trace_put_entry_text(out, instance->uuid);
+        if (instance->placement.is_known) {
+            const uint32_t numbers[PLACEMENT_NUMBERS] = {
+                instance->placement.profile, instance->placement.start, instance->placement.size};
+
+            for (size_t n = 0; n < ARRAY_SIZE(numbers); n++) {
+                buffer_char(out, ':');
+                buffer_u64(out, numbers[n]);
+            }
+        }
     }
 }
 

@@ -151,6 +151,14 @@ struct nvml_attributes {
     uint64_t memory_size_mb;
 };
 
+struct nvml_gpu_instance_info {
+    void *device;
+    uint32_t id;
+    uint32_t profile_id;
+    uint32_t placement_start;
+    uint32_t placement_size;
+};
+
 struct nvml_gpu_instance_profile {
     uint32_t id;
     uint32_t is_p2p_supported;
@@ -273,6 +281,8 @@ ABI_SIZE(nvml_accounting_stats, 56);
 ABI_OFFSET(nvml_accounting_stats, is_running, 32);
 ABI_SIZE(nvml_attributes, 40);
 ABI_OFFSET(nvml_attributes, memory_size_mb, 32);
+ABI_SIZE(nvml_gpu_instance_info, 24);
+ABI_OFFSET(nvml_gpu_instance_info, placement_start, 16);
 ABI_SIZE(nvml_gpu_instance_profile, 48);
 ABI_OFFSET(nvml_gpu_instance_profile, memory_size_mb, 40);
 ABI_SIZE(nvml_vgpu_utilization_sample, 48);

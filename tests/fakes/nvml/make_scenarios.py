@@ -96,23 +96,30 @@ class Scenario:
 class Instance:
     """A MIG device; `slices` are those of its GPU instance."""
 
-    def __init__(self, index, gpu_instance, compute_instance, profile, slices, compute_slices, sms, mib):
+    def __init__(self, index, gpu_instance, compute_instance, profile, slices, compute_slices, sms, mib,
+                 placement=None):
+        """`placement` is (id of its profile, first memory slice, memory slices); None: the driver does not tell."""
         self.index, self.gpu_instance, self.compute_instance = index, gpu_instance, compute_instance
+        self.placement = placement
         self.profile, self.slices, self.compute_slices = profile, slices, compute_slices
         self.sms, self.mib = sms, mib
 
+    def uuid(self, gpu):
+        return f"MIG-{gpu:08x}-{self.gpu_instance:04x}-{self.compute_instance:04x}-8000-{self.slices:012x}"
+
     def entry(self, gpu):
-        uuid = f"MIG-{gpu:08x}-{self.gpu_instance:04x}-{self.compute_instance:04x}-8000-{self.slices:012x}"
         return ":".join(str(word) for word in (
             self.gpu_instance, self.compute_instance, self.index, self.slices, self.compute_slices, self.sms,
-            self.mib * MIB, self.profile, uuid))
+            self.mib * MIB, self.profile, self.uuid(gpu), *(self.placement or ())))
 
 
 class Load:
-    """A process in an instance, and how busy it keeps the instance: SMs, tensor pipes, memory (0 to 1)."""
+    """A process in an instance, and how busy it keeps the instance: SMs, tensor pipes, memory (0 to 1). One that is
+    hidden is on no list, but its memory is in use."""
 
-    def __init__(self, pid, instance, from_ms, until_ms, sm, tensor=0.0, dram=0.0):
+    def __init__(self, pid, instance, from_ms, until_ms, sm, tensor=0.0, dram=0.0, is_hidden=False):
         self.pid, self.instance, self.from_ms, self.until_ms = pid, instance, from_ms, until_ms
+        self.is_hidden = is_hidden
         self.sm, self.tensor, self.dram = sm, tensor, dram
 
     def watts(self, board_sms, board_bytes):
@@ -132,21 +139,22 @@ H100_SLICES, H100_SMS = 7, 132
 H100_PROFILES = {1: ("1g.10gb", 16, 9984), 2: ("2g.20gb", 32, 20096), 3: ("3g.40gb", 60, 40448),
                  4: ("4g.40gb", 64, 40448), 7: ("7g.80gb", 132, 81152)}
 IDLE_WATTS = 80
+HIDDEN_BYTES = 2048 * MIB
 END = 1_000_000  # of a load that outlasts its scenario
 
 
-def whole_instance(profiles, index, gpu_instance, slices, profile=None):
+def whole_instance(profiles, index, gpu_instance, slices, profile=None, placement=None):
     """A GPU instance with one compute instance that has all of it."""
     name, sms, mib = profiles[slices]
-    return Instance(index, gpu_instance, 0, profile or name, slices, slices, sms, mib)
+    return Instance(index, gpu_instance, 0, profile or name, slices, slices, sms, mib, placement)
 
 
 def a100_instance(index, gpu_instance, slices):
     return whole_instance(A100_PROFILES, index, gpu_instance, slices)
 
 
-def h100_instance(index, gpu_instance, slices, profile=None):
-    return whole_instance(H100_PROFILES, index, gpu_instance, slices, profile)
+def h100_instance(index, gpu_instance, slices, profile=None, placement=None):
+    return whole_instance(H100_PROFILES, index, gpu_instance, slices, profile, placement)
 
 
 class MigBoard:
@@ -155,6 +163,7 @@ class MigBoard:
     def __init__(self, scenario, gpu, slices, sms, has_gpm):
         self.scenario, self.gpu, self.slices, self.sms, self.has_gpm = scenario, gpu, slices, sms, has_gpm
         self.layouts, self.loads = [], []
+        self.total_bytes = scenario.model[1]
 
     def layout(self, ms, instances):
         """None: not in MIG mode."""
@@ -170,9 +179,19 @@ class MigBoard:
         return [load for load in self.loads if load.from_ms <= ms < load.until_ms]
 
     def list(self, ms):
-        loads = self.at_work(ms)
+        loads = [load for load in self.at_work(ms) if not load.is_hidden]
         self.scenario.at(ms, "R", self.gpu, "c", len(loads), *(
             f"{load.pid}:{512 * MIB}:{load.instance.gpu_instance}:{load.instance.compute_instance}" for load in loads))
+
+    def memory(self, ms):
+        """Only of a board with a hidden process: the list shows that of others."""
+        hidden = [load for load in self.loads if load.is_hidden]
+        for load in hidden:
+            self.scenario.at(ms, "K", self.gpu, load.instance.gpu_instance, "used",
+                             HIDDEN_BYTES if load in self.at_work(ms) else 0)
+        if hidden:
+            used = RESERVED_BYTES + sum(HIDDEN_BYTES if load.is_hidden else 512 * MIB for load in self.at_work(ms))
+            self.scenario.at(ms, "M", self.gpu, used, self.total_bytes - used, self.total_bytes)
 
     def activity(self, ms):
         """Since the last record, that is, before `ms`."""
@@ -206,6 +225,7 @@ class MigBoard:
                 truth_mj[load.pid] += load_watts * 200 * (ms < until_ms)
                 watts += load_watts
             if ms % 1000 == 0:
+                self.memory(ms)
                 self.scenario.at(ms, "P", self.gpu, *[round(watts * 1000)] * 3)
             energy_mj += watts * 200
         self.scenario.truth(until_ms, self.gpu, truth_mj)
@@ -289,6 +309,30 @@ def h100_mig_split():
     board.load(233, two, 4000, 8000, sm=0.7, tensor=0.6, dram=0.2)
     board.load(234, two, 11800, END, sm=0.5, dram=0.5)
     board.play(15000)
+    return scenario
+
+
+def mig_pods():
+    scenario = Scenario(2, [
+        "H100s whose instances are given to pods. GPU 0: 2g.20gb (402), and 1g.10gb four times: 401, a process that is",
+        "on no list (403), and two that are idle; a slice is free. GPU 1: 1g.10gb twice and 1g.10gb+me, of which the",
+        "placements are known, and 411 is in the second; four slices are free. Nobody is there in the first 3 s.",
+    ], H100)
+    board = MigBoard(scenario, 0, H100_SLICES, H100_SMS, has_gpm=True)
+    two = h100_instance(0, 3, 2)
+    ones = [h100_instance(1 + index, 7 + index, 1) for index in range(4)]
+    board.layout(0, [two, *ones])
+    board.load(401, ones[0], 3000, 12000, sm=0.9, tensor=0.3)
+    board.load(402, two, 3000, 12000, sm=0.5, dram=0.3)
+    board.load(403, ones[1], 3000, 12000, sm=0.8, tensor=0.6, is_hidden=True)
+    board.play(12000)
+    claimed = MigBoard(scenario, 1, H100_SLICES, H100_SMS, has_gpm=True)
+    ones = [h100_instance(0, 7, 1, placement=(19, 0, 1)), h100_instance(1, 8, 1, placement=(19, 2, 1)),
+            h100_instance(2, 13, 1, "1g.10gb+me", placement=(20, 6, 1))]
+    claimed.layout(0, ones)
+    claimed.load(411, ones[1], 3000, 12000, sm=0.9)
+    claimed.play(12000)
+    scenario.at(12000, "X", "*", "loop")
     return scenario
 
 
@@ -587,7 +631,8 @@ def churn():
 
 SCENARIOS = [
     eight_gpus, time_slicing, mps, exits_between_samples, pid_reuse, counter_reset, lost_gpu, hang,
-    every_error_code, no_counter, churn, a100_mig, a100_mig_large, h100_mig, h100_mig_split, mig_change, vgpu_host,
+    every_error_code, no_counter, churn, a100_mig, a100_mig_large, h100_mig, h100_mig_split, mig_pods, mig_change,
+    vgpu_host,
     mps_partitions, no_process_utilization,
 ]
 

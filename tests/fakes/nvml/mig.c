@@ -174,3 +174,45 @@ int nvmlDeviceGetGpuInstanceProfileInfo(void *dev, unsigned profile,
     };
     return NVML_SUCCESS;
 }
+
+/* "Requires privileged user. NO_PERMISSION if user doesn't have permission to perform the
+ * operation. NOT_FOUND if the GPU instance is not found". A trace that has no placements was
+ * recorded without that permission. The handle here is that of its first MIG device. */
+int nvmlDeviceGetGpuInstanceById(void *dev, unsigned id, void **ret_instance)
+{
+    _call_ struct call call = call_begin_device(SYMBOL_nvmlDeviceGetGpuInstanceById, dev);
+    const struct record *layout;
+
+    if (call.code)
+        return call.code;
+    if (!ret_instance)
+        return NVML_INVALID_ARGUMENT;
+    layout = call_layout(&call);
+    if (!layout || !layout->values[0])
+        return NVML_NOT_SUPPORTED;
+    for (size_t i = 0; i < layout->count; i++)
+        if (layout->instances[i].gpu_instance == id) {
+            if (!layout->instances[i].has_placement)
+                return NVML_NO_PERMISSION;
+            *ret_instance = call_mig_handle(&call, &layout->instances[i]);
+            return NVML_SUCCESS;
+        }
+    return NVML_NOT_FOUND;
+}
+
+int nvmlGpuInstanceGetInfo(void *instance, struct nvml_gpu_instance_info *info)
+{
+    _call_ struct call call = call_begin_any(SYMBOL_nvmlGpuInstanceGetInfo, instance);
+
+    if (call.code)
+        return call.code;
+    if (!info || !call.instance)
+        return NVML_INVALID_ARGUMENT;
+    *info = (struct nvml_gpu_instance_info){
+        .id = (uint32_t)call.instance->gpu_instance,
+        .profile_id = (uint32_t)call.instance->placement[0],
+        .placement_start = (uint32_t)call.instance->placement[1],
+        .placement_size = (uint32_t)call.instance->placement[2],
+    };
+    return NVML_SUCCESS;
+}

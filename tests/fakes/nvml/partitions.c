@@ -28,8 +28,14 @@ static bool parse_instance(struct instance *to, char *word)
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (!words_u64(strsep(&word, ":"), numbers[i]))
             return false;
-    return take_text(&word, to->profile, sizeof(to->profile)) &&
-           take_text(&word, to->uuid, sizeof(to->uuid)) && !word && to->index < 64;
+    if (!take_text(&word, to->profile, sizeof(to->profile)) ||
+        !take_text(&word, to->uuid, sizeof(to->uuid)) || to->index >= 64)
+        return false;
+    to->has_placement = word;
+    for (size_t i = 0; to->has_placement && i < sizeof(to->placement) / sizeof(*to->placement); i++)
+        if (!words_u64(strsep(&word, ":"), &to->placement[i]))
+            return false;
+    return !word;
 }
 
 /* Allocates `size` bytes for each of the announced items. */

@@ -51,6 +51,8 @@ struct entry {
 struct instance {
     uint64_t gpu_instance, compute_instance, index, slices, compute_slices, sms, bytes;
     char profile[96], uuid[96];
+    bool has_placement;
+    uint64_t placement[3]; /* the id of its profile; first memory slice, and how many */
 };
 
 struct vgpu {

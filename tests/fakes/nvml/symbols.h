@@ -96,6 +96,8 @@
     F(int, nvmlDeviceGetAttributes, (void *dev, struct nvml_attributes *attributes)) \
     F(int, nvmlDeviceGetGpuInstanceProfileInfo, \
       (void *dev, unsigned profile, struct nvml_gpu_instance_profile *info)) \
+    F(int, nvmlDeviceGetGpuInstanceById, (void *dev, unsigned id, void **ret_instance)) \
+    F(int, nvmlGpuInstanceGetInfo, (void *instance, struct nvml_gpu_instance_info *info)) \
     F(int, nvmlGpmMigSampleGet, (void *dev, unsigned gpu_instance, void *sample)) \
     F(int, nvmlDeviceGetActiveVgpus, (void *dev, unsigned *count, unsigned *vgpus)) \
     F(int, nvmlVgpuInstanceGetVmID, (unsigned vgpu, char *buf, unsigned len, unsigned *type)) \
