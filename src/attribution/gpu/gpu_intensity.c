@@ -173,8 +173,8 @@ static void size_clients(struct gpu *gpu, const struct gpu_instance *instance, u
 
 /*
  * GPM of an instance is read from its first process until the end of the window in which its last
- * one left (nvml_gpm.c). What the next reading tells is of the time since the next process came;
- * before that nobody was there.
+ * one left (nvml_gpm.c), and while its memory is in use. What the next reading tells is of the time
+ * since the next process came; before that nobody was there.
  */
 static void follow_gpm(const struct gpu *gpu, struct gpu_instance *instance, uint32_t listed,
                        uint64_t t_us)
@@ -183,7 +183,7 @@ static void follow_gpm(const struct gpu *gpu, struct gpu_instance *instance, uin
 
     if (!listed && slots->listed)
         instance->left_us = t_us;
-    else if (listed && !slots->listed &&
+    else if (listed && !slots->listed && !instance->is_occupied &&
              (slots->gpm_us >= instance->left_us ||
               t_us >= instance->left_us + gpu->options.interval_us))
         slots_begin_gpm(slots, t_us, gpu->mig->has_gpm);

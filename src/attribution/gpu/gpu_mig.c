@@ -131,6 +131,7 @@ static int open_learning(struct gpu *gpu, struct gpu_instance *instance)
     if (before && is_same_instance(before, instance)) {
         instance->learning = TAKE_PTR(before->learning);
         instance->left_us = before->left_us;
+        instance->is_occupied = before->is_occupied;
         memcpy(instance->gauges, before->gauges, sizeof(instance->gauges));
     } else if (gpu->learning) {
         instance->learning = calloc(1, sizeof(*instance->learning));

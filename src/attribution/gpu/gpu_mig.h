@@ -44,6 +44,7 @@ struct gpu_instance {
     struct gpu_learning *learning; /* NULL: --attribution=timeshare */
     uint64_t memory_bytes;         /* 0: unknown */
     uint64_t left_us;              /* when its last process had left; 0: none was there */
+    bool is_occupied;              /* its memory is in use */
     struct gpu_reading gauges[GPU_GAUGE_COUNT];
 };
 

@@ -58,6 +58,20 @@ void gpu_take_gpm(struct gpu *gpu, struct window *window, uint64_t t_us,
     }
 }
 
+/* GPM of an instance is read also while its memory is in use, whoever uses it (nvml_gpm.c). */
+static void take_instance_memory(struct gpu *gpu, struct gpu_instance *instance,
+                                 struct window *window, uint64_t t_us, uint64_t used_bytes)
+{
+    bool was_occupied = instance->is_occupied;
+
+    instance->is_occupied = used_bytes >= SAMPLE_OCCUPIED_BYTES;
+    if (!instance->is_occupied)
+        return;
+    window->occupied |= 1U << (instance - gpu->mig->instances);
+    if (!was_occupied && instance->learning && !instance->learning->slots.listed)
+        slots_begin_gpm(&instance->learning->slots, t_us, gpu->mig->has_gpm);
+}
+
 void gpu_take_gauge(struct gpu *gpu, struct window *window, uint64_t t_us,
                     const struct sample_gauge *gauge)
 {
@@ -68,8 +82,8 @@ void gpu_take_gauge(struct gpu *gpu, struct window *window, uint64_t t_us,
         if (!instance)
             return;
         instance->gauges[gauge->gauge] = (struct gpu_reading){t_us, gauge->value};
-        if (gauge->gauge == GPU_GAUGE_MEMORY_USED_BYTES && gauge->value >= SAMPLE_OCCUPIED_BYTES)
-            window->occupied |= 1U << (instance - gpu->mig->instances);
+        if (gauge->gauge == GPU_GAUGE_MEMORY_USED_BYTES)
+            take_instance_memory(gpu, instance, window, t_us, gauge->value);
         return;
     }
     set_gauge(gpu, gauge->gauge, t_us, gauge->value);
