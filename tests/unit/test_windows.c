@@ -565,6 +565,79 @@ static void beside_an_mps_server_another_process_keeps_its_own_samples(void **st
     pipeline_free(pipeline);
 }
 
+static void identify_user(struct pipeline *pipeline, uint32_t pid, uint32_t uid, const char *name)
+{
+    feed(pipeline,
+         (struct sample){
+             .kind = SAMPLE_PROCESS,
+             .t_us = T0,
+             .process = {.pid = pid, .uid = uid, .start_us = 1, .cgroup = "/a", .name = name}});
+}
+
+static void a_name_makes_no_mps_server_of_a_process_without_clients(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    identify_user(pipeline, 900, 0, "nvidia-cuda-mps-server");
+    identify_user(pipeline, 5, 1000, "python3");
+    LIST(pipeline, T0 + 1, 900, 5);
+    label(pipeline, 0, T0 + 3 * TICK, 900, T0 + TICK, 60);
+    label(pipeline, 0, T0 + 3 * TICK, 5, T0 + 2 * TICK, 40);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 900), 60 * JOULE);
+    assert_int_equal(process_uj(pipeline, 5), 40 * JOULE);
+    pipeline_free(pipeline);
+}
+
+/* 900 is root's, and was first; 901 is root's, too; 902 is of a user without clients. */
+static void an_mps_server_of_a_user_serves_only_this_user_and_of_several_the_first_serves(
+    void **state)
+{
+    static const struct {
+        uint32_t pid, uid;
+    } named[] = {{901, 0}, {902, 1002}};
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    identify_user(pipeline, 900, 0, "nvidia-cuda-mps-server");
+    identify_user(pipeline, 1, 1001, "python3");
+    LIST(pipeline, T0 + 1, 900, 1);
+    for (size_t i = 0; i < ARRAY_SIZE(named); i++)
+        identify_user(pipeline, named[i].pid, named[i].uid, "nvidia-cuda-mps-server");
+    LIST(pipeline, T0 + 2, 900, 1, 901, 902);
+    list(pipeline, 0, T0 + 2, SAMPLE_LIST_MPS, (const uint32_t[4]){1});
+    label(pipeline, 0, T0 + 4 * TICK, 900, T0 + TICK, 50);
+    label(pipeline, 0, T0 + 4 * TICK, 901, T0 + 2 * TICK, 30);
+    label(pipeline, 0, T0 + 4 * TICK, 902, T0 + 3 * TICK, 20);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 900), 0);
+    assert_int_equal(process_uj(pipeline, 1), 50 * JOULE);
+    assert_int_equal(process_uj(pipeline, 901), 30 * JOULE);
+    assert_int_equal(process_uj(pipeline, 902), 20 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void a_process_with_another_name_is_not_taken_for_the_mps_server(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    identify_user(pipeline, 5, 1000, "python3");
+    LIST(pipeline, T0 + 1, 1, 5);
+    list(pipeline, 0, T0 + 1, SAMPLE_LIST_MPS, (const uint32_t[4]){1});
+    label(pipeline, 0, T0 + 3 * TICK, 5, T0 + 2 * TICK, 40);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 5), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
 static void utilisation_ratios_cover_the_last_ten_seconds(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
@@ -668,6 +741,10 @@ int main(void)
         cmocka_unit_test(a_second_in_which_a_process_came_shows_no_idle_level),
         cmocka_unit_test(processes_that_no_sample_tells_apart_share_equally_and_nobody_is_sure),
         cmocka_unit_test(beside_an_mps_server_another_process_keeps_its_own_samples),
+        cmocka_unit_test(a_name_makes_no_mps_server_of_a_process_without_clients),
+        cmocka_unit_test(
+            an_mps_server_of_a_user_serves_only_this_user_and_of_several_the_first_serves),
+        cmocka_unit_test(a_process_with_another_name_is_not_taken_for_the_mps_server),
         cmocka_unit_test(utilisation_ratios_cover_the_last_ten_seconds),
         cmocka_unit_test(the_ledger_does_not_depend_on_how_samples_are_batched),
         cmocka_unit_test(on_a_board_that_was_away_no_process_is_listed_until_the_next_list),

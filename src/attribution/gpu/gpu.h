@@ -52,7 +52,7 @@ struct sighting {
     uint32_t gpu_instance, compute_instance;  /* or SAMPLE_NO_INSTANCE */
     uint64_t window;                          /* the last window in which it is present */
     size_t window_index;                      /* its presence there */
-    bool is_mps_server;                       /* its samples are those of its clients */
+    bool is_mps_server;                       /* of its clients; without any, it is as others are */
     uint8_t tenant;                           /* its place in the estimator, from 1; 0: none */
 };
 
@@ -256,6 +256,10 @@ static inline bool gpu_is_on_list(const struct gpu *gpu, uint32_t process, unsig
     return gpu->list_round[kind] > 0 &&
            gpu_sighting(gpu, process)->list_round[kind] == gpu->list_round[kind];
 }
+
+/* Is it the MPS server of this client? Anybody may give a program its name: that of a user serves
+ * only this user's clients, that of root all in its GPU instance. */
+bool gpu_serves_mps(const struct gpu *gpu, uint32_t server, uint32_t client);
 
 /* The lists in force that it is on, as bits 1 << enum sample_list_kind. */
 uint8_t gpu_lists_of(const struct gpu *gpu, uint32_t process);

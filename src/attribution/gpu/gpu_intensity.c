@@ -204,9 +204,12 @@ static void update_listed(struct gpu *gpu, size_t index, uint64_t t_us)
             listed |= 1U << t;
         if (gpu_is_on_list(gpu, tenant->process, SAMPLE_LIST_MPS))
             clients |= 1U << t;
-        if (gpu_sighting(gpu, tenant->process)->is_mps_server)
-            servers |= 1U << t;
     }
+    for (uint32_t t = 0; t < TENANT_OTHERS; t++)
+        for (uint32_t c = 0; (listed & (1U << t)) && c < TENANT_OTHERS; c++)
+            if ((clients & (1U << c)) && gpu_serves_mps(gpu, learning->tenants.all[t].process,
+                                                        learning->tenants.all[c].process))
+                servers |= 1U << t;
     if (index > 0) {
         clients = listed & ~servers;
         size_clients(gpu, &gpu->mig->instances[index - 1], clients);

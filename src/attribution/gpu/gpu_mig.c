@@ -311,7 +311,7 @@ static bool has_contexts(const struct gpu *gpu, const struct window *window,
     for (size_t i = 0; i < window->presence_count; i++) {
         const struct sighting *seen = gpu_sighting(gpu, window->presences[i].process);
 
-        if (window_lists_of(window, &window->presences[i]) != 0 && !seen->is_mps_server &&
+        if (window_lists_of(window, &window->presences[i]) != 0 &&
             gpu_mig_find(gpu->mig, seen->gpu_instance) == instance)
             return true;
     }

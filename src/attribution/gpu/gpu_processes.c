@@ -92,7 +92,20 @@ void gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_proces
     }
     open_sighting(gpu, process);
     ledger_see_process(gpu->ledger, process, t_us);
-    gpu_sighting(gpu, process)->is_mps_server |= strcmp(who->name, "nvidia-cuda-mps-server") == 0;
+    if (who->name[0] != '\0')
+        gpu_sighting(gpu, process)->is_mps_server =
+            strcmp(who->name, "nvidia-cuda-mps-server") == 0;
+}
+
+bool gpu_serves_mps(const struct gpu *gpu, uint32_t server, uint32_t client)
+{
+    const struct sighting *seen = gpu_sighting(gpu, server);
+    uint32_t uid = ledger_process(gpu->ledger, server)->uid;
+
+    return seen->is_mps_server && server != client &&
+           seen->gpu_instance == gpu_sighting(gpu, client)->gpu_instance &&
+           (uid == 0 || uid == SAMPLE_UID_UNKNOWN ||
+            uid == ledger_process(gpu->ledger, client)->uid);
 }
 
 uint8_t gpu_lists_of(const struct gpu *gpu, uint32_t process)
@@ -163,25 +176,40 @@ void gpu_begin_window(struct gpu *gpu, struct window *window, const struct windo
     }
 }
 
+/* Is a client of MPS in the same GPU instance, and no other process but clients? */
+static bool is_alone_with_clients(const struct gpu *gpu, const struct window *window,
+                                  uint32_t process)
+{
+    uint32_t instance = gpu_sighting(gpu, process)->gpu_instance;
+    bool has_client = false;
+
+    for (size_t i = 0; i < window->presence_count; i++) {
+        uint32_t other = window->presences[i].process;
+        uint8_t lists = gpu_lists_of(gpu, other);
+
+        if (other == process || lists == 0 || gpu_sighting(gpu, other)->gpu_instance != instance)
+            continue;
+        if (!(lists & 1 << SAMPLE_LIST_MPS))
+            return false;
+        has_client = true;
+    }
+    return has_client;
+}
+
 /* The MPS server is on the compute list, its clients are on the MPS list too. It is identified by
- * its name or, without names, as the only process that is on the compute list alone. */
+ * its name or, while it has none, as the only process that is on the compute list alone. */
 static void find_mps_server(struct gpu *gpu, const struct window *window)
 {
-    uint32_t server = LEDGER_NONE;
-
     if (!gpu->list_named[SAMPLE_LIST_MPS])
         return;
     for (size_t i = 0; i < window->presence_count; i++) {
         uint32_t process = window->presences[i].process;
+        const char *name = ledger_process(gpu->ledger, process)->name;
 
-        if (gpu_lists_of(gpu, process) != 1 << SAMPLE_LIST_COMPUTE)
-            continue;
-        if (server != LEDGER_NONE)
-            return;
-        server = process;
+        if ((!name || name[0] == '\0') && gpu_lists_of(gpu, process) == 1 << SAMPLE_LIST_COMPUTE &&
+            is_alone_with_clients(gpu, window, process))
+            gpu_sighting(gpu, process)->is_mps_server = true;
     }
-    if (server != LEDGER_NONE)
-        gpu_sighting(gpu, server)->is_mps_server = true;
 }
 
 void gpu_take_listed(struct gpu *gpu, struct window *window, uint64_t t_us, uint32_t process,

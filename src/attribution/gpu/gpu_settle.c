@@ -239,25 +239,56 @@ static bool gather_samples(struct gpu *gpu, const struct window *window, uint64_
     return sampled;
 }
 
+/* The claimant that is the MPS server of a client: of several, the one that was there first.
+ * Returns their number if there is none. */
+static size_t find_server(const struct gpu *gpu, uint32_t client)
+{
+    const struct claimants *claimants = &gpu->claimants;
+    size_t found = claimants->count;
+
+    for (size_t i = 0; i < claimants->count; i++) {
+        uint32_t process = claimants->items[i].process;
+
+        if (gpu_serves_mps(gpu, process, client) &&
+            (found == claimants->count ||
+             gpu_sighting(gpu, process)->first_listed_us <
+                 gpu_sighting(gpu, claimants->items[found].process)->first_listed_us))
+            found = i;
+    }
+    return found;
+}
+
 /* Under MPS every sample has the server's pid (measured, H200). Its samples belong to its clients,
- * equally as long as nothing more is known of them. The server is not charged. */
-static void split_mps_samples(struct gpu *gpu, uint64_t *unknown_weight)
+ * equally as long as nothing more is known of them, and the server is not charged. One without
+ * clients is charged as anybody is: for its samples or, in a part, which has none, for its
+ * presence. */
+static void split_mps_samples(struct gpu *gpu, const struct gpu_part *part)
 {
     struct claimants *claimants = &gpu->claimants;
-    uint64_t weight = 0, clients = 0;
 
+    for (size_t i = 0; i < claimants->count; i++)
+        if (claimants->items[i].is_mps_client) {
+            size_t server = find_server(gpu, claimants->items[i].process);
+
+            if (server < claimants->count)
+                claimants->items[server].served++;
+        }
+    for (size_t i = 0; i < claimants->count; i++)
+        if (claimants->items[i].is_mps_client) {
+            size_t server = find_server(gpu, claimants->items[i].process);
+
+            if (server < claimants->count)
+                claimants->items[i].weight +=
+                    claimants->items[server].weight / claimants->items[server].served;
+        }
     for (size_t i = claimants->count; i-- > 0;) {
-        if (!gpu_sighting(gpu, claimants->items[i].process)->is_mps_server)
-            continue;
-        weight += claimants->items[i].weight;
-        claimants->items[i] = claimants->items[--claimants->count];
+        const struct claimant *claimant = &claimants->items[i];
+        bool is_idle = !part && claimant->weight == 0;
+
+        if (gpu_sighting(gpu, claimant->process)->is_mps_server &&
+            (claimant->served > 0 || is_idle))
+            claimants->items[i] = claimants->items[--claimants->count];
     }
-    for (size_t i = 0; i < claimants->count; i++)
-        clients += claimants->items[i].is_mps_client;
-    for (size_t i = 0; i < claimants->count; i++)
-        if (claimants->items[i].is_mps_client)
-            claimants->items[i].weight += weight / clients;
-    *unknown_weight += clients == 0 ? weight : 0;
 }
 
 /* Applies the last shares to the claimants that had one. False if there are none. */
@@ -342,7 +373,7 @@ static void settle_board(struct gpu *gpu, const struct window *window)
 
     has_mps = gather_contexts(gpu, window, NULL);
     sampled = gather_samples(gpu, window, &settled.unknown_weight);
-    split_mps_samples(gpu, &settled.unknown_weight);
+    split_mps_samples(gpu, NULL);
     busy = sampled || window->busiest_percent > 0 ||
            (!window->saw_utilisation && claimants->count > 0); /* unknown: not idle */
     if (busy && !sampled && claimants->count == 0)
@@ -405,11 +436,10 @@ static void settle_part(struct gpu *gpu, const struct window *window, const stru
         .is_inactive = !part->is_active,
     };
     struct claimants *claimants = &gpu->claimants;
-    uint64_t no_samples = 0;
 
     claimants->count = 0;
     (void)gather_contexts(gpu, window, part);
-    split_mps_samples(gpu, &no_samples); /* the server is not charged */
+    split_mps_samples(gpu, part);
     weigh_by_slices(gpu, part);
     if (part->is_active && claimants->count == 0)
         (void)infer_claimants(gpu, window, part, &settled.unknown_weight);

@@ -16,8 +16,9 @@ struct claimant {
     uint32_t confidence;    /* in active_weight, in CONFIDENCE_ONE */
     uint32_t error;         /* of active_weight, expected; relative to it, in CONFIDENCE_ONE */
     bool has_context, is_mps_client;
-    bool inferred; /* it was not seen, but can have done what no other did */
-    bool reserved; /* its workload was granted the GPU */
+    uint32_t served; /* as a server: its clients */
+    bool inferred;   /* it was not seen, but can have done what no other did */
+    bool reserved;   /* its workload was granted the GPU */
 };
 
 struct claimants {
