@@ -158,6 +158,32 @@ int proc_read_start(int process_fd, uint64_t boot_us, uint64_t *ret_start_us)
     return read_stat(process_fd, boot_us, stat, sizeof(stat), &command, ret_start_us);
 }
 
+bool proc_has_left_cgroups(char state, struct span cgroup)
+{
+    if (state != 'Z' && state != 'X')
+        return false;
+    while (cgroup.len > 0) {
+        struct span path = span_cut(&cgroup, '\n');
+
+        span_cut(&path, ':');
+        span_cut(&path, ':');
+        if (!span_equals(path, "/") && !span_strip_suffix(&path, " (deleted)"))
+            return false;
+    }
+    return true;
+}
+
+/* As the kernel writes it; proc_read_cgroup cuts what is gone. */
+static bool is_without_cgroups(int process_fd, char state)
+{
+    char text[PROC_CGROUP_BYTES];
+    size_t len;
+
+    return (state == 'Z' || state == 'X') &&
+           fs_read_at(process_fd, "cgroup", text, sizeof(text), &len) == 0 &&
+           proc_has_left_cgroups(state, (struct span){text, len});
+}
+
 int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
                   struct sample_process *ret_process)
 {
@@ -172,7 +198,9 @@ int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *
         return fd;
     if (read_stat(fd, reader->boot_us, stat, sizeof(stat), &command, &process.start_us) < 0)
         return -ESRCH;
-    if (proc_read_cgroup(reader->host, fd, cgroup, sizeof(cgroup), &len) < 0)
+    /* The state is behind the command: "(command) Z". */
+    if (is_without_cgroups(fd, command.data[command.len + 2]) ||
+        proc_read_cgroup(reader->host, fd, cgroup, sizeof(cgroup), &len) < 0)
         len = 0;
     process.uid = proc_read_uid(fd);
     process.cgroup = arena_copy(arena, cgroup, len);

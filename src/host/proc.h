@@ -21,6 +21,10 @@ uint64_t proc_read_boot_us(const struct host *host);
 
 void proc_reader_init(struct proc_reader *reader, const struct host *host);
 
+/* Pure. Has it ended, and does its /proc/PID/cgroup no longer show where it was? v1 puts a zombie
+ * into the root; v2 leaves it in its cgroup, until that is removed. */
+bool proc_has_left_cgroups(char state, struct span cgroup);
+
 /* Everything is read below one open /proc/PID, so that a reused pid cannot mix two processes. The
  * texts are in the arena. -ESRCH: no such process. */
 int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *arena,

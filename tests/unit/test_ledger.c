@@ -900,6 +900,31 @@ static void a_process_that_moves_is_charged_to_its_new_owner_from_then_on(void *
     pipeline_free(pipeline);
 }
 
+static void a_workload_whose_process_moved_keeps_its_account_for_the_retention(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    uint64_t t = T0;
+
+    (void)state;
+    identify(pipeline, 0, t, 5, T0, "/a", "worker");
+    t = second_of(pipeline, 5, t);
+    t = empty_second(pipeline, empty_second(pipeline, t));
+    identify(pipeline, 0, t, 5, T0, "/b", "worker");
+    t = second_of(pipeline, 5, t);
+    t = empty_second(pipeline, empty_second(pipeline, t));
+    pipeline_sweep(pipeline, t);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_UNIT, "/a"), 100 * JOULE);
+    identify(pipeline, 0, t, 5, T0, "/a", "worker"); /* and it comes back */
+    t = second_of(pipeline, 5, t);
+    t = empty_second(pipeline, empty_second(pipeline, t));
+    pipeline_sweep(pipeline, t);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_UNIT, "/a"), 200 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_UNIT, "/b"), 100 * JOULE);
+    pipeline_sweep(pipeline, t + 299 * SECOND);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_UNIT, "/b"), 0); /* it is retired */
+    pipeline_free(pipeline);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -936,6 +961,7 @@ int main(void)
         cmocka_unit_test(what_the_system_uses_is_unowned_and_its_processes_are_shown),
         cmocka_unit_test(a_container_in_a_job_is_a_label_of_the_process_and_not_of_the_job),
         cmocka_unit_test(a_process_that_moves_is_charged_to_its_new_owner_from_then_on),
+        cmocka_unit_test(a_workload_whose_process_moved_keeps_its_account_for_the_retention),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

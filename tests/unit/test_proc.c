@@ -51,6 +51,29 @@ static void a_command_may_hold_anything_and_the_start_is_the_22nd_field(void **s
     }
 }
 
+static void a_zombie_has_left_its_cgroups_unless_v2_still_shows_its_own(void **state)
+{
+    static const struct {
+        char state;
+        const char *cgroup;
+        bool has_left;
+    } cases[] = {
+        {'S', "5:devices:/\n0::/\n", false}, /* it lives in the root */
+        {'S', "0::/a (deleted)\n", false},
+        {'Z', "5:devices:/\n0::/a/b\n", false},
+        {'Z', "5:devices:/\n0::/a/b (deleted)\n", true},
+        {'X', "0::/a (deleted)", true},
+        {'Z', "5:devices:/\n1:name=systemd:/\n", true},
+        {'Z', "5:devices:/a\n0::/\n", false},
+        {'Z', "", true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        if (proc_has_left_cgroups(cases[i].state, span_of(cases[i].cgroup)) != cases[i].has_left)
+            fail_msg("%c %s", cases[i].state, cases[i].cgroup);
+}
+
 static void the_user_is_the_real_one(void **state)
 {
     static const struct {
@@ -360,6 +383,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_may_hold_anything_and_the_start_is_the_22nd_field),
+        cmocka_unit_test(a_zombie_has_left_its_cgroups_unless_v2_still_shows_its_own),
         cmocka_unit_test(the_user_is_the_real_one),
         cmocka_unit_test(the_boot_is_in_whole_seconds),
         cmocka_unit_test(this_process_is_known_by_its_executable),

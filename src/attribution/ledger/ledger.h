@@ -94,6 +94,7 @@ struct ledger_workload {
     char *id;
     struct ledger_identity identity;
     size_t member_count;    /* see ledger_join_workload */
+    uint64_t left_us;       /* when its last process moved to another workload; 0: none did */
     uint32_t first_account; /* a list over ledger_account.next */
 };
 

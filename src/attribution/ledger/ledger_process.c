@@ -223,6 +223,7 @@ static int set_owner(struct ledger *ledger, uint32_t index, const struct workloa
         return 0;
     r = ledger_open_account(ledger, workload, process->meter, &account);
     ledger_join_workload(ledger, workload);
+    ledger->workloads[process->workload].left_us = ledger->latest_us;
     ledger_leave_workload(ledger, r < 0 ? workload : process->workload);
     if (r == 0)
         process->workload = workload;

@@ -218,6 +218,8 @@ static bool adopt_workloads(struct ledger *ledger)
 {
     for (uint32_t i = 0; i < ledger->counts.workload_slots; i++) {
         ledger->counts.workloads += ledger->workloads[i].used;
+        ledger->workloads[i].left_us =
+            ledger->latest_us; /* of those without members, at the latest */
         if (ledger->workloads[i].used && ledger_index_workload(ledger, i) < 0)
             return false;
     }

@@ -123,6 +123,14 @@ static void retire_workload(struct ledger *ledger, uint32_t index)
     ledger->counts.workloads--;
 }
 
+/* A process that ended is kept for the retention, and its workload with it. One that moved may come
+ * back, and must not find its counters at 0. */
+static bool is_retained(const struct ledger *ledger, const struct ledger_workload *workload,
+                        uint64_t now_us)
+{
+    return workload->left_us > 0 && now_us - workload->left_us < ledger->options.retention_us;
+}
+
 /* Retired energy is shown under the time of the last retirement as its id. So each retirement ends
  * the old series and starts new ones at the new total: sums of the values still balance, and sums
  * of increase() do not count that energy twice. No id may repeat. With `scope`, only those in it;
@@ -140,7 +148,7 @@ static void retire_ended(struct ledger *ledger, uint64_t now_us, bool need_room,
             continue;
         left--;
         if (workload->member_count > 0 || is_permanent(workload->kind) ||
-            (!need_room && workload->kept))
+            (!need_room && (workload->kept || is_retained(ledger, workload, now_us))))
             continue;
         retire_workload(ledger, i);
         any = true;
