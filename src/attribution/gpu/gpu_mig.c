@@ -210,10 +210,10 @@ static double limit_watts(const struct gpu *gpu)
     return (double)gpu->power_limit_mw / 1e3;
 }
 
-static double watts_of(const struct gpu *gpu, const struct activity_sum *sum)
+/* Writes the mean activity too. */
+static double watts_of(const struct gpu *gpu, const struct activity_sum *sum,
+                       double units[UNIT_COUNT])
 {
-    double units[UNIT_COUNT];
-
     for (size_t u = 0; u < UNIT_COUNT; u++)
         units[u] = sum->units_us[u] / sum->known_us;
     return unit_watts_of(&gpu->mig->units, units, limit_watts(gpu));
@@ -255,9 +255,11 @@ static bool read_slot_parts(const struct gpu *gpu, const struct slot *slot, stru
         add_slot(gpu, instance, part, &sum);
         parts[i].is_known = is_known(&sum, slot->start_us, slot->end_us);
         if (parts[i].is_known) {
-            parts[i].watts = watts_of(gpu, &sum);
+            double of_part[UNIT_COUNT];
+
+            parts[i].watts = watts_of(gpu, &sum, of_part);
             for (size_t u = 0; u < UNIT_COUNT; u++)
-                units[u] += sum.units_us[u] / sum.known_us;
+                units[u] += of_part[u];
         }
         all_known &= parts[i].is_known || slot_workers(part) == 0; /* nobody: it is not read */
     }
@@ -318,16 +320,21 @@ static bool has_contexts(const struct gpu *gpu, const struct window *window,
     return false;
 }
 
-/* The watts of an instance in a window. False if they are not known. */
+/* What a part did in a window. */
+struct part_activity {
+    double watts; /* or its slices: what it is weighed by */
+    double units[UNIT_COUNT];
+};
+
+/* The activity of an instance in a window. False if it is not known. */
 static bool read_window(const struct gpu *gpu, const struct window *window, struct gpu_part *part,
-                        double *ret_watts)
+                        struct part_activity *activity)
 {
     const struct gpu_instance *instance = part->instance;
     struct activity_sum sum = {0};
     const struct slot *slot;
     size_t cursor = 0;
 
-    *ret_watts = 0;
     while (instance && instance->learning &&
            (slot = slots_of_window(&instance->learning->slots, window->start_us, window->end_us,
                                    &cursor)))
@@ -335,52 +342,63 @@ static bool read_window(const struct gpu *gpu, const struct window *window, stru
     if (!is_known(&sum, window->start_us, window->end_us))
         return !part->has_context && !part->is_occupied; /* nobody is there: it is not read */
     part->is_active = is_busy(&sum);
-    *ret_watts = part->is_active ? watts_of(gpu, &sum) : 0;
+    if (part->is_active)
+        activity->watts = watts_of(gpu, &sum, activity->units);
     return true;
 }
 
-/* Writes what each part did: by GPM, or by its slices if it has a process, visible or not. Returns
- * the error of a part that has little. */
-static double weigh_parts(const struct gpu *gpu, const struct window *window,
-                          struct gpu_parts *parts, double *watts)
+/* Writes what each part did: by GPM, or by its slices if it has a process, visible or not. True if
+ * it is by GPM. */
+static bool weigh_parts(const struct gpu *gpu, const struct window *window, struct gpu_parts *parts,
+                        struct part_activity *activities)
 {
     bool all_known = true;
 
     for (size_t i = 0; i < parts->count; i++)
-        all_known &= read_window(gpu, window, &parts->items[i], &watts[i]);
-    if (all_known)
-        return unit_watts_error(&gpu->mig->units);
-    for (size_t i = 0; i < parts->count; i++) {
+        all_known &= read_window(gpu, window, &parts->items[i], &activities[i]);
+    for (size_t i = 0; i < parts->count && !all_known; i++) {
         struct gpu_part *part = &parts->items[i];
 
         part->is_active = part->has_context || part->is_occupied;
-        watts[i] = part->is_active ? (part->instance ? part->instance->slices : 1) : 0;
+        activities[i].watts = !part->is_active ? 0 : part->instance ? part->instance->slices : 1;
     }
-    return SLICES_ERROR;
+    return all_known;
 }
 
 static void divide_active(const struct gpu *gpu, const struct window *window, uint64_t active_uj,
                           struct gpu_parts *parts)
 {
-    double watts[GPU_INSTANCES_MAX + 1] = {0}, total = 0, error;
+    struct part_activity activities[GPU_INSTANCES_MAX + 1] = {0};
     struct share shares[GPU_INSTANCES_MAX + 1] = {0};
+    double total = 0, units[UNIT_COUNT] = {0};
+    bool is_known = weigh_parts(gpu, window, parts, activities);
 
-    error = weigh_parts(gpu, window, parts, watts);
-    for (size_t i = 0; i < parts->count; i++)
-        total += watts[i];
+    for (size_t i = 0; i < parts->count; i++) {
+        total += activities[i].watts;
+        for (size_t u = 0; u < UNIT_COUNT; u++)
+            units[u] += activities[i].units[u];
+    }
     for (size_t i = 0; i < parts->count; i++) {
         const struct gpu_part *part = &parts->items[i];
 
         /* Nobody did anything: what is above the idle level is of those that hold a context. */
-        shares[i].weight = total > 0 ? (uint64_t)(watts[i] / total * WEIGHT_SCALE)
+        shares[i].weight = total > 0 ? (uint64_t)(activities[i].watts / total * WEIGHT_SCALE)
                            : part->has_context && part->instance ? part->instance->slices
                                                                  : part->has_context;
     }
     if (share_split(active_uj, shares, parts->count) == 0 && parts->count > 0)
         shares[0].amount = active_uj; /* nobody was there; it is unattributed */
     for (size_t i = 0; i < parts->count; i++) {
-        parts->items[i].active_uj = shares[i].amount;
-        parts->items[i].error = total > 0 ? error * (1 - watts[i] / total) : 0;
+        struct gpu_part *part = &parts->items[i];
+
+        part->active_uj = shares[i].amount;
+        if (total <= 0)
+            part->error = 0;
+        else if (is_known)
+            part->error =
+                unit_watts_error(&gpu->mig->units, activities[i].units, units, limit_watts(gpu));
+        else
+            part->error = SLICES_ERROR * (1 - activities[i].watts / total);
     }
 }
 
