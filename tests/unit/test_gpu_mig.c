@@ -248,9 +248,48 @@ static void without_gpm_instances_with_processes_are_charged_by_slices_and_nobod
     for (uint32_t pid = 10; pid < 12; pid++) {
         struct snapshot_process process = process_on(rig.pipeline, 0, pid);
 
-        assert_true(process.known_uj < (process.active_uj + process.idle_uj) / 5);
-        assert_true(process.uncertain_uj > process.active_uj / 5);
+        assert_true(process.known_uj <= process.idle_uj);
+        assert_true(process.uncertain_uj + JOULE > process.active_uj);
     }
+    pipeline_free(rig.pipeline);
+}
+
+/* However much larger its instance is: its context may be idle. */
+static void without_gpm_a_large_instance_is_no_surer_than_a_small_one(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 3);
+
+    (void)state;
+    rig.has_gpm = false;
+    idle_first(&rig);
+    rig.acts[0] = (struct act){10, 0, 0, 0};
+    rig.acts[2] = (struct act){12, 1, 0.5, 0};
+    run(&rig, 10);
+    end(&rig);
+    for (uint32_t pid = 10; pid < 13; pid += 2) {
+        struct snapshot_process process = process_on(rig.pipeline, 0, pid);
+
+        assert_true(process.active_uj > 10 * JOULE);
+        assert_true(process.known_uj <= process.idle_uj);
+        assert_true(process.uncertain_uj + JOULE > process.active_uj);
+    }
+    pipeline_free(rig.pipeline);
+}
+
+static void without_gpm_an_instance_that_has_the_only_process_is_certain(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 3);
+    struct snapshot_process process;
+
+    (void)state;
+    rig.has_gpm = false;
+    idle_first(&rig);
+    rig.acts[0] = (struct act){10, 1, 0.5, 0};
+    run(&rig, 10);
+    end(&rig);
+    process = process_on(rig.pipeline, 0, 10);
+    assert_true(process.known_uj + JOULE > process.active_uj);
+    assert_int_equal(process.uncertain_uj, 0);
     pipeline_free(rig.pipeline);
 }
 
@@ -269,8 +308,9 @@ static void so_it_is_with_the_time_share(void **state)
 }
 
 /* Two in one instance, as compute instances of 1 and 3 slices. */
-static const struct sample_instance split[] = {{BIG, 0, 0, "MIG-a", "1c.4g.40gb", 4, 1, 16, 0, {0}},
-                                               {BIG, 1, 1, "MIG-b", "3c.4g.40gb", 4, 3, 48, 0, {0}}};
+static const struct sample_instance split[] = {
+    {BIG, 0, 0, "MIG-a", "1c.4g.40gb", 4, 1, 16, 0, {0}},
+    {BIG, 1, 1, "MIG-b", "3c.4g.40gb", 4, 3, 48, 0, {0}}};
 
 static void compute_instances_of_unknown_programs_are_charged_by_their_slices(void **state)
 {
@@ -768,6 +808,8 @@ int main(void)
         cmocka_unit_test(a_process_at_rest_is_charged_no_floor_and_nothing_active),
         cmocka_unit_test(
             without_gpm_instances_with_processes_are_charged_by_slices_and_nobody_is_sure),
+        cmocka_unit_test(without_gpm_a_large_instance_is_no_surer_than_a_small_one),
+        cmocka_unit_test(without_gpm_an_instance_that_has_the_only_process_is_certain),
         cmocka_unit_test(so_it_is_with_the_time_share),
         cmocka_unit_test(compute_instances_of_unknown_programs_are_charged_by_their_slices),
         cmocka_unit_test(also_where_gpm_shows_what_the_instance_did),

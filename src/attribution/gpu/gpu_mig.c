@@ -13,8 +13,9 @@
 /* Less of a slot is the noise of idle contexts. */
 static const double BUSY_MIN = 0.001;
 
-/* Without GPM nothing tells how much an instance with a process did. */
-static const double SLICES_ERROR = 0.5;
+/* Without GPM nothing tells how much each of several instances with a process did: so much that no
+ * confidence is left, and more than all of its energy is uncertain. */
+static const double SLICES_ERROR = 1000;
 
 /* Weights are integers, but fine enough. */
 static const double WEIGHT_SCALE = (double)(1ULL << 40);
@@ -398,7 +399,7 @@ static void divide_active(const struct gpu *gpu, const struct window *window, ui
             part->error =
                 unit_watts_error(&gpu->mig->units, activities[i].units, units, limit_watts(gpu));
         else
-            part->error = SLICES_ERROR * (1 - activities[i].watts / total);
+            part->error = activities[i].watts < total ? SLICES_ERROR : 0;
     }
 }
 
