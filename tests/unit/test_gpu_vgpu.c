@@ -168,10 +168,42 @@ static void sharing_is_what_the_lists_show(void **state)
     pipeline_free(pipeline);
 }
 
+/* MIG-backed vGPUs: the host lists no process of theirs, and the driver does not say in which
+ * instance one is. */
+static void also_on_a_board_in_mig_mode(void **state)
+{
+    static const struct sample_instance instances[] = {
+        {1, 0, 0, "MIG-1", "3g.40gb", 3, 3, 60, 0, {0}},
+        {2, 0, 1, "MIG-2", "3g.40gb", 3, 3, 60, 0, {0}},
+    };
+    struct pipeline *pipeline = open_host();
+    uint64_t web_uj, batch_uj;
+
+    (void)state;
+    feed(pipeline, (struct sample){
+                       .kind = SAMPLE_LAYOUT, .t_us = T0, .layout = {true, 7, 132, 2, instances}});
+    energy(pipeline, 0, T0, 0);
+    list_vgpus(pipeline, T0 + 1, 2);
+    for (uint64_t t = T0; t < T0 + 10 * SECOND; t += SECOND) {
+        use(pipeline, t + 2 * TICK, WEB_VGPU, 80);
+        use(pipeline, t + 2 * TICK, BATCH_VGPU, 10);
+        ticks(pipeline, 0, t, t + SECOND, (t - T0) * 100, 100);
+        list_vgpus(pipeline, t + SECOND, 2);
+    }
+    assert_int_equal(pipeline_finish(pipeline), 0);
+    web_uj = workload_uj(pipeline, WORKLOAD_VM, "web");
+    batch_uj = workload_uj(pipeline, WORKLOAD_VM, BATCH);
+    assert_true(batch_uj > 10 * JOULE);
+    assert_true(web_uj > 7 * batch_uj && web_uj < 9 * batch_uj);
+    close_books(books(pipeline));
+    pipeline_free(pipeline);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(machines_are_charged_by_the_utilisation_of_their_vgpus),
+        cmocka_unit_test(also_on_a_board_in_mig_mode),
         cmocka_unit_test(a_machine_that_ended_is_charged_for_what_it_did),
         cmocka_unit_test(a_sample_of_a_vgpu_that_was_never_listed_is_nobodys),
         cmocka_unit_test(handles_without_end_are_bounded_and_the_books_balance),

@@ -427,6 +427,34 @@ static void weigh_by_slices(struct gpu *gpu, const struct gpu_part *part)
     }
 }
 
+/* Weighs vGPUs by their samples, as on a board that is not in MIG mode. The driver does not say in
+ * which instance one is, so they are in the part of no known instance. Weights stay as they are
+ * without a sample, and beside processes: those have no samples in MIG mode. */
+static void weigh_by_vgpu_samples(struct gpu *gpu, const struct window *window)
+{
+    struct claimants *claimants = &gpu->claimants;
+    bool sampled = false;
+
+    for (size_t c = 0; c < claimants->count; c++)
+        if (!ledger_process(gpu->ledger, claimants->items[c].process)->unseen)
+            return;
+    for (size_t i = 0; i < gpu->samples.count; i++) {
+        const struct gpu_sample *sample = gpu_samples_at(&gpu->samples, i);
+
+        if (sample->counted || sample->weight == 0 || sample->at_us <= window->start_us ||
+            sample->at_us > window->end_us)
+            continue;
+        for (size_t c = 0; c < claimants->count; c++) {
+            if (claimants->items[c].process != sample->process)
+                continue;
+            for (size_t k = 0; k < claimants->count && !sampled; k++)
+                claimants->items[k].weight = 0;
+            sampled = true;
+            claimants->items[c].weight += sample->weight * WEIGHT_SCALE;
+        }
+    }
+}
+
 /* A part of a board in MIG mode, as if it were a board of its own. */
 static void settle_part(struct gpu *gpu, const struct window *window, const struct gpu_part *part)
 {
@@ -441,6 +469,8 @@ static void settle_part(struct gpu *gpu, const struct window *window, const stru
     (void)gather_contexts(gpu, window, part);
     split_mps_samples(gpu, part);
     weigh_by_slices(gpu, part);
+    if (!part->instance)
+        weigh_by_vgpu_samples(gpu, window);
     if (part->is_active && claimants->count == 0)
         (void)infer_claimants(gpu, window, part, &settled.unknown_weight);
     gpu_weigh_part(gpu, window, part);
@@ -453,12 +483,12 @@ static void settle_parts(struct gpu *gpu, const struct window *window)
 {
     struct gpu_parts parts;
 
-    for (size_t i = 0; i < gpu->samples.count; i++) /* the driver makes none in MIG mode */
-        gpu_samples_at(&gpu->samples, i)->counted |=
-            gpu_samples_at(&gpu->samples, i)->at_us <= window->end_us;
     gpu_mig_divide(gpu, window, &parts);
     for (size_t i = 0; i < parts.count; i++)
         settle_part(gpu, window, &parts.items[i]);
+    for (size_t i = 0; i < gpu->samples.count; i++)
+        gpu_samples_at(&gpu->samples, i)->counted |=
+            gpu_samples_at(&gpu->samples, i)->at_us <= window->end_us;
     bookings_add_unowned(&gpu->bookings, UNOWNED_IDLE, parts.free_uj, 0);
 }
 
