@@ -770,6 +770,29 @@ static void a_process_that_comes_to_an_instance_is_charged_for_its_own_time_only
     pipeline_free(rig.pipeline);
 }
 
+/* Its windows wait for up to a minute; those before it moved are of the instance that it was in. */
+static void a_process_that_moves_leaves_what_it_did_to_where_it_was(void **state)
+{
+    struct pipeline_options options = mig_options();
+    struct mig_rig rig;
+
+    (void)state;
+    options.gpu.patience_us = 60 * SECOND;
+    rig = open_rig(options, 3);
+    idle_first(&rig);
+    rig.acts[0] = (struct act){10, 1, 0.5, 0};
+    rig.acts[1] = (struct act){11, 1, 0, 0.1};
+    run(&rig, 20);
+    rig.acts[0] = (struct act){0};
+    rig.acts[2] = (struct act){10, 0, 0, 0};
+    run(&rig, 10);
+    end(&rig);
+    assert_true((double)unowned_uj(rig.pipeline, UNOWNED_UNATTRIBUTED) / 1e6 <
+                0.1 * rig.truth_j[0]);
+    assert_near(active_j(&rig, 10), rig.truth_j[0], 0.15);
+    pipeline_free(rig.pipeline);
+}
+
 static void idle_energy_goes_by_its_policy_within_an_instance(void **state)
 {
     static const struct {
@@ -815,6 +838,7 @@ int main(void)
         cmocka_unit_test(also_where_gpm_shows_what_the_instance_did),
         cmocka_unit_test(an_instance_whose_last_process_left_shows_no_utilisation),
         cmocka_unit_test(a_process_that_comes_to_an_instance_is_charged_for_its_own_time_only),
+        cmocka_unit_test(a_process_that_moves_leaves_what_it_did_to_where_it_was),
         cmocka_unit_test(processes_of_one_instance_are_unmixed_by_what_their_programs_showed_alone),
         cmocka_unit_test(what_a_program_showed_in_another_profile_says_nothing),
         cmocka_unit_test(work_in_an_instance_without_a_visible_process_is_unattributed),

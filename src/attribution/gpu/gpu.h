@@ -65,8 +65,9 @@ struct sightings {
 /* A process on a list. Bits are 1 << enum sample_list_kind, or GPU_LIST_VGPU. */
 struct presence {
     uint32_t process;
-    uint8_t listed;    /* by lists read in this window */
-    uint8_t inherited; /* by the lists in force when it began */
+    uint8_t listed;        /* by lists read in this window */
+    uint8_t inherited;     /* by the lists in force when it began */
+    uint32_t gpu_instance; /* of the window: by its settlement the process may be in another */
 };
 
 /* The energy between two ticks of the counter, and the processes present meanwhile. */

@@ -63,6 +63,23 @@ static uint32_t place_of(const struct gpu *gpu, uint32_t process)
     return tenant->used && !tenant->ended && tenant->process == process ? place : TENANT_NONE;
 }
 
+/* Its place where a window is divided. It may have moved to another instance since. A place that
+ * is older than the process is of another one that had its index before. */
+static uint32_t place_in(const struct gpu *gpu, const struct gpu_learning *learning,
+                         uint32_t process)
+{
+    if (learning_of(gpu, process) == learning)
+        return place_of(gpu, process);
+    for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
+        const struct tenant *tenant = &learning->tenants.all[t];
+
+        if (tenant->used && tenant->process == process &&
+            tenant->since_us + USEC_PER_SEC >= gpu_sighting(gpu, process)->first_listed_us)
+            return t;
+    }
+    return TENANT_NONE;
+}
+
 /* The same, or a new one. A process in TENANT_OTHERS gets its own as soon as possible. */
 static uint32_t open_place(struct gpu *gpu, uint32_t process)
 {
@@ -99,6 +116,7 @@ static void update_tenants(struct gpu *gpu, struct gpu_learning *learning)
             continue;
         if (!ledger_process(gpu->ledger, tenant->process) ||
             gpu_sighting(gpu, tenant->process)->tenant != t + 1 ||
+            learning_of(gpu, tenant->process) != learning ||
             !ledger_is_live(gpu->ledger, tenant->process))
             tenants_leave(&learning->tenants, t, gpu->latest_us);
         else
@@ -198,7 +216,7 @@ static void update_listed(struct gpu *gpu, size_t index, uint64_t t_us)
     for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
         const struct tenant *tenant = &learning->tenants.all[t];
 
-        if (!tenant->used || tenant->ended)
+        if (!tenant->used || tenant->ended || learning_of(gpu, tenant->process) != learning)
             continue;
         if (gpu_lists_of(gpu, tenant->process))
             listed |= 1U << t;
@@ -424,7 +442,7 @@ static void weigh_by_power(struct gpu *gpu, const struct gpu_learning *learning,
         return;
     for (size_t i = 0; i < count; i++) {
         const struct claimant *claimant = &claimants[i];
-        uint32_t place = place_of(gpu, claimant->process);
+        uint32_t place = place_in(gpu, learning, claimant->process);
 
         if (place == TENANT_NONE)
             continue; /* inferred: it keeps the weight of unknown samples */
@@ -440,7 +458,7 @@ static void weigh_by_power(struct gpu *gpu, const struct gpu_learning *learning,
         return;
     for (size_t i = 0; i < count; i++) {
         struct claimant *claimant = &claimants[i];
-        uint32_t place = place_of(gpu, claimant->process);
+        uint32_t place = place_in(gpu, learning, claimant->process);
         double share, error, doubt;
 
         if (place == TENANT_NONE)

@@ -311,13 +311,10 @@ void gpu_mig_learn_slot(struct gpu *gpu, const struct slot *slot)
 static bool has_contexts(const struct gpu *gpu, const struct window *window,
                          const struct gpu_instance *instance)
 {
-    for (size_t i = 0; i < window->presence_count; i++) {
-        const struct sighting *seen = gpu_sighting(gpu, window->presences[i].process);
-
+    for (size_t i = 0; i < window->presence_count; i++)
         if (window_lists_of(window, &window->presences[i]) != 0 &&
-            gpu_mig_find(gpu->mig, seen->gpu_instance) == instance)
+            gpu_mig_find(gpu->mig, window->presences[i].gpu_instance) == instance)
             return true;
-    }
     return false;
 }
 

@@ -144,7 +144,8 @@ static bool open_presence(struct gpu *gpu, struct window *window, uint32_t proce
         }
         seen->window = window->number;
         seen->window_index = window->presence_count++;
-        window->presences[seen->window_index] = (struct presence){.process = process};
+        window->presences[seen->window_index] =
+            (struct presence){.process = process, .gpu_instance = seen->gpu_instance};
     }
     *ret_presence = &window->presences[seen->window_index];
     return true;
@@ -226,8 +227,10 @@ void gpu_take_listed(struct gpu *gpu, struct window *window, uint64_t t_us, uint
     seen->last_listed_us = t_us;
     seen->list_round[kind] = gpu->list_round[kind];
     seen->memory_bytes[kind] = memory_bytes;
-    if (open_presence(gpu, window, process, &presence))
-        presence->listed |= (uint8_t)(1 << kind);
+    if (!open_presence(gpu, window, process, &presence))
+        return;
+    presence->listed |= (uint8_t)(1 << kind);
+    presence->gpu_instance = seen->gpu_instance;
 }
 
 static void take_entry(struct gpu *gpu, struct window *window, uint64_t t_us,
@@ -240,12 +243,12 @@ static void take_entry(struct gpu *gpu, struct window *window, uint64_t t_us,
         gpu->out_of_memory = true;
         return;
     }
-    gpu_take_listed(gpu, window, t_us, process, kind, entry->memory_bytes);
     seen = gpu_sighting(gpu, process);
     if (entry->gpu_instance != SAMPLE_NO_INSTANCE) {
         seen->gpu_instance = entry->gpu_instance;
         seen->compute_instance = entry->compute_instance;
     }
+    gpu_take_listed(gpu, window, t_us, process, kind, entry->memory_bytes);
 }
 
 /* An MPS server without clients does not keep the board awake: it draws as little as without any

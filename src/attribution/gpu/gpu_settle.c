@@ -81,11 +81,11 @@ static struct claimant *add_claimant(struct gpu *gpu, uint32_t process)
     return claimant;
 }
 
-/* Is the process in this part of the board? NULL: the board as a whole. */
-static bool is_of_part(const struct gpu *gpu, const struct gpu_part *part, uint32_t process)
+/* Was the process in this part of the board? NULL: the board as a whole. */
+static bool is_of_part(const struct gpu *gpu, const struct gpu_part *part,
+                       const struct presence *presence)
 {
-    return !part ||
-           gpu_mig_find(gpu->mig, gpu_sighting(gpu, process)->gpu_instance) == part->instance;
+    return !part || gpu_mig_find(gpu->mig, presence->gpu_instance) == part->instance;
 }
 
 /* Adds the processes on a list. Returns whether there are MPS clients. */
@@ -98,7 +98,7 @@ static bool gather_contexts(struct gpu *gpu, const struct window *window,
         uint8_t lists = window_lists_of(window, &window->presences[i]);
         struct claimant *claimant;
 
-        if (lists == 0 || !is_of_part(gpu, part, window->presences[i].process))
+        if (lists == 0 || !is_of_part(gpu, part, &window->presences[i]))
             continue;
         claimant = add_claimant(gpu, window->presences[i].process);
         claimant->has_context = true;
