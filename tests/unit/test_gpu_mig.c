@@ -726,6 +726,23 @@ static void an_instance_shows_its_power_and_utilisation(void **state)
     pipeline_free(rig.pipeline);
 }
 
+/* A board that worked from the start has not shown its idle level. */
+static void an_instance_at_rest_shows_no_power_before_the_idle_level_is_known(void **state)
+{
+    const uint64_t power = 1ULL << GPU_GAUGE_POWER_MW;
+    struct mig_rig rig = open_rig(mig_options(), 2);
+    struct snapshot *snapshot;
+
+    (void)state;
+    rig.acts[0] = (struct act){10, 1, 0.5, 0};
+    run(&rig, 5);
+    snapshot = books(rig.pipeline);
+    assert_true(snapshot->gpus[0].instances[0].valid & power);
+    assert_false(snapshot->gpus[0].instances[1].valid & power);
+    close_books(snapshot);
+    pipeline_free(rig.pipeline);
+}
+
 static void an_instance_whose_last_process_left_shows_no_utilisation(void **state)
 {
     struct mig_rig rig = open_rig(mig_options(), 2);
@@ -836,6 +853,7 @@ int main(void)
         cmocka_unit_test(so_it_is_with_the_time_share),
         cmocka_unit_test(compute_instances_of_unknown_programs_are_charged_by_their_slices),
         cmocka_unit_test(also_where_gpm_shows_what_the_instance_did),
+        cmocka_unit_test(an_instance_at_rest_shows_no_power_before_the_idle_level_is_known),
         cmocka_unit_test(an_instance_whose_last_process_left_shows_no_utilisation),
         cmocka_unit_test(a_process_that_comes_to_an_instance_is_charged_for_its_own_time_only),
         cmocka_unit_test(a_process_that_moves_leaves_what_it_did_to_where_it_was),

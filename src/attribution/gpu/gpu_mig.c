@@ -296,9 +296,12 @@ void gpu_mig_learn_slot(struct gpu *gpu, const struct slot *slot)
         struct gpu_instance *instance = &gpu->mig->instances[i];
         double watts = total > 0 ? active * parts[i].watts / total : 0;
 
-        instance->gauges[GPU_GAUGE_POWER_MW] = (struct gpu_reading){
-            slot->end_us,
-            (uint64_t)((watts + idle * part_of(instance->slices, gpu->mig->slices)) * 1e3)};
+        /* Before the idle level is known, the power of an instance at rest is not 0, but absent. */
+        instance->gauges[GPU_GAUGE_POWER_MW] = (struct gpu_reading){0};
+        if (idle > 0 || watts > 0)
+            instance->gauges[GPU_GAUGE_POWER_MW] = (struct gpu_reading){
+                slot->end_us,
+                (uint64_t)((watts + idle * part_of(instance->slices, gpu->mig->slices)) * 1e3)};
         if (!parts[i].slot)
             continue;
         parts[i].slot->energy_uj = (uint64_t)(watts * seconds * 1e6);
