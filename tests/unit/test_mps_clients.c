@@ -39,10 +39,10 @@ static void learn(struct mps_clients *clients, uint32_t present, double watts, s
         mps_clients_learn(clients, &strangers, &slot);
 }
 
-static bool divide(const struct mps_clients *clients, uint32_t present,
+static bool divide(const struct mps_clients *clients, uint32_t present, double watts,
                    struct intensity_shares *ret_shares)
 {
-    struct slot slot = slot_with(present, 0);
+    struct slot slot = slot_with(present, watts);
 
     return mps_clients_divide(clients, &strangers, &slot, ret_shares);
 }
@@ -69,7 +69,7 @@ static void times_alone_show_what_each_client_draws(void **state)
     learn(&clients, A, 100, 50);
     learn(&clients, B, 30, 50);
     learn(&clients, A | B, 130, 50);
-    assert_true(divide(&clients, A | B, &shares));
+    assert_true(divide(&clients, A | B, 130, &shares));
     assert_shares(&shares, A | B);
     assert_true(fabs(shares.of[0] - 10.0 / 13) < 0.03);
     assert_true(shares.error[0] < 0.1);
@@ -86,7 +86,7 @@ static void times_without_a_client_show_as_much(void **state)
     learn(&clients, A | B, 250, 50);
     learn(&clients, B | C, 150, 50);
     learn(&clients, A | C, 200, 50);
-    assert_true(divide(&clients, A | B | C, &shares));
+    assert_true(divide(&clients, A | B | C, 300, &shares));
     assert_shares(&shares, A | B | C);
     assert_true(fabs(shares.of[0] - 1.0 / 2) < 0.04);
     assert_true(fabs(shares.of[1] - 1.0 / 3) < 0.04);
@@ -100,7 +100,7 @@ static void clients_that_were_always_together_are_charged_equally_with_a_large_e
 
     (void)state;
     learn(&clients, A | B, 130, 500);
-    assert_true(divide(&clients, A | B, &shares));
+    assert_true(divide(&clients, A | B, 130, &shares));
     assert_shares(&shares, A | B);
     assert_true(fabs(shares.of[0] - 0.5) < 1e-9);
     assert_true(shares.error[0] > 0.25); /* of a share: hardly any confidence is left */
@@ -113,11 +113,11 @@ static void clients_of_which_nothing_is_known_are_charged_by_their_sizes(void **
 
     (void)state;
     learn(&clients, A | B, 200, 50);
-    assert_true(divide(&clients, A | B, &shares));
+    assert_true(divide(&clients, A | B, 200, &shares));
     assert_shares(&shares, A | B);
     assert_true(fabs(shares.of[1] - 0.75) < 1e-9);
     learn(&clients, A, 150, 50); /* but what is seen counts */
-    assert_true(divide(&clients, A | B, &shares));
+    assert_true(divide(&clients, A | B, 200, &shares));
     assert_true(fabs(shares.of[0] - 0.75) < 0.05);
     mps_clients_forget(&clients, 1);
     assert_true(clients.sizes[1] == 0);
@@ -136,7 +136,7 @@ static void a_slot_in_which_clients_came_or_went_does_not_show_what_they_draw_to
     slot.has_changed = true;
     mps_clients_learn(&clients, &strangers, &slot);
     learn(&clients, C | D | E, 300, 50);
-    assert_true(divide(&clients, C | D | E, &shares));
+    assert_true(divide(&clients, C | D | E, 300, &shares));
     assert_true(fabs(shares.of[2] - 1.0 / 3) < 0.05);
     assert_true(shares.error[2] > 0.25);
 }
@@ -148,9 +148,99 @@ static void a_client_alone_is_charged_all_without_error(void **state)
 
     (void)state;
     learn(&clients, A | B, 130, 50);
-    assert_true(divide(&clients, A, &shares));
+    assert_true(divide(&clients, A, 130, &shares));
     assert_shares(&shares, A);
     assert_true(shares.of[0] == 1 && shares.error[0] == 0);
+}
+
+/* Windows are divided up to a minute late, when what was learned last is of a quiet time. */
+static void a_burst_is_not_divided_by_the_watts_of_the_quiet_time_after_it(void **state)
+{
+    struct mps_clients clients = {0};
+    struct intensity_shares shares;
+
+    (void)state;
+    learn(&clients, B, 60, 5);
+    learn(&clients, A | B, 460, 125);
+    learn(&clients, A | B, 60, 300);
+    assert_true(divide(&clients, A | B, 460, &shares));
+    assert_shares(&shares, A | B);
+    assert_true(shares.of[1] < 0.6);
+    assert_true(shares.error[0] > 0.5 && shares.error[1] > 0.5);
+    assert_true(divide(&clients, A | B, 60, &shares)); /* of that time they are known */
+    assert_true(shares.of[1] > 0.9);
+    assert_true(shares.error[1] < 0.08);
+}
+
+static void clients_that_draw_more_together_than_alone_make_nobody_sure(void **state)
+{
+    struct mps_clients clients = {0};
+    struct intensity_shares shares;
+
+    (void)state;
+    learn(&clients, A, 15, 90);
+    learn(&clients, B, 150, 100);
+    learn(&clients, A | B, 550, 600); /* 400 of them by A */
+    assert_true(divide(&clients, A | B, 550, &shares));
+    assert_shares(&shares, A | B);
+    assert_true(shares.of[1] < 0.7);
+    assert_true(1.4 * shares.error[1] > 1 - 150.0 / 550 / shares.of[1]);
+}
+
+static void clients_that_draw_less_together_than_alone_make_nobody_sure(void **state)
+{
+    struct mps_clients clients = {0};
+    struct intensity_shares shares;
+
+    (void)state;
+    learn(&clients, A, 400, 65);
+    learn(&clients, B, 150, 60);
+    learn(&clients, A | B, 165, 450); /* 15 of them by A */
+    assert_true(divide(&clients, A | B, 165, &shares));
+    assert_shares(&shares, A | B);
+    assert_true(1.4 * shares.error[0] > 1 - 15.0 / 165 / shares.of[0]);
+    assert_true(shares.error[1] > 0.25);
+}
+
+static void clients_whose_watts_vary_make_nobody_sure_while_they_draw_their_mean(void **state)
+{
+    struct mps_clients clients = {0};
+    struct intensity_shares shares;
+
+    (void)state;
+    learn(&clients, B, 50, 50);
+    for (int i = 0; i < 100; i++)
+        learn(&clients, A | B, i % 2 == 0 ? 100 : 200, 1);
+    assert_true(divide(&clients, A | B, 150, &shares));
+    assert_true(shares.error[0] > 0.25 && shares.error[1] > 0.25);
+}
+
+static void a_steady_client_beside_a_known_one_is_what_the_known_one_leaves(void **state)
+{
+    struct mps_clients clients = {0};
+    struct intensity_shares shares;
+
+    (void)state;
+    learn(&clients, B, 150, 50);
+    learn(&clients, A | B, 250, 50);
+    assert_true(divide(&clients, A | B, 250, &shares));
+    assert_true(fabs(shares.of[1] - 0.6) < 0.02);
+    assert_true(shares.error[0] < 0.08 && shares.error[1] < 0.08);
+}
+
+static void watts_that_nobody_is_known_to_draw_are_charged_by_the_sizes(void **state)
+{
+    struct mps_clients clients = {.sizes = {1, 3}};
+    struct intensity_shares shares;
+
+    (void)state;
+    learn(&clients, A, 10, 50);
+    learn(&clients, B, 10, 50);
+    learn(&clients, A | B, 20, 50);
+    assert_true(divide(&clients, A | B, 2000, &shares));
+    assert_shares(&shares, A | B);
+    assert_true(fabs(shares.of[1] - 0.75) < 0.01);
+    assert_true(shares.error[0] > 0.5 && shares.error[1] > 0.5);
 }
 
 static void an_unknown_client_is_charged_as_the_average(void **state)
@@ -161,7 +251,7 @@ static void an_unknown_client_is_charged_as_the_average(void **state)
     (void)state;
     learn(&clients, A, 100, 50);
     learn(&clients, B, 100, 50);
-    assert_true(divide(&clients, A | C, &shares));
+    assert_true(divide(&clients, A | C, 200, &shares));
     assert_shares(&shares, A | C);
     assert_true(fabs(shares.of[2] - 0.5) < 0.01);
     assert_true(shares.error[2] > 0.25);
@@ -173,9 +263,9 @@ static void without_any_slot_nothing_is_known(void **state)
     struct intensity_shares shares;
 
     (void)state;
-    assert_false(divide(&clients, A | B, &shares));
+    assert_false(divide(&clients, A | B, 130, &shares));
     learn(&clients, A, 0, 50); /* and nothing was used */
-    assert_false(divide(&clients, A | B, &shares));
+    assert_false(divide(&clients, A | B, 130, &shares));
 }
 
 static void a_slot_that_was_not_busy_teaches_nothing(void **state)
@@ -203,7 +293,7 @@ static void a_client_that_changes_is_learned_anew(void **state)
     learn(&clients, A, 400, 5000);
     learn(&clients, B, 100, 100);
     learn(&clients, A, 100, 300); /* a minute */
-    assert_true(divide(&clients, A | B, &shares));
+    assert_true(divide(&clients, A | B, 200, &shares));
     assert_true(fabs(shares.of[0] - 0.5) < 0.03);
 }
 
@@ -218,7 +308,7 @@ static void groups_are_bounded_and_the_rarest_makes_room(void **state)
         learn(&clients, present << 4, 50, 1);
         assert_true(clients.count <= MPS_GROUPS_MAX);
     }
-    assert_true(divide(&clients, A | 1 << 4, &shares));
+    assert_true(divide(&clients, A | 1 << 4, 150, &shares));
     assert_shares(&shares, A | 1 << 4);
     assert_true(shares.of[0] > 0.5); /* what was seen most is still known */
 }
@@ -248,7 +338,7 @@ static void absurd_watts_give_finite_shares(void **state)
         learn(&clients, A, watts[i % 3], 50);
         learn(&clients, B, watts[i / 3 % 3], 50);
         learn(&clients, UINT32_MAX, watts[i / 9], 50);
-        if (divide(&clients, UINT32_MAX, &shares))
+        if (divide(&clients, UINT32_MAX, watts[i / 9], &shares))
             assert_shares(&shares, UINT32_MAX);
     }
 }
@@ -311,7 +401,7 @@ static void programs_that_ran_alone_are_unmixed_in_every_slot(void **state)
         assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
         assert_shares(&shares, A | B);
         assert_true(fabs(shares.of[0] - a / (a + b)) < 0.02);
-        assert_true(shares.doubt[0] == 0);
+        assert_true(shares.of[0] < 0.5 || shares.error[0] < 0.08);
     }
     assert_true(mps_clients_are_unmixed(&clients.groups[0]));
 }
@@ -328,10 +418,10 @@ static void a_steady_mixture_of_known_programs_is_unmixed_but_nobody_is_sure(voi
         mps_clients_learn(&clients, &intensity, &slot);
     assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
     assert_true(fabs(shares.of[0] - 5.0 / 7) < 0.02);
-    assert_true(shares.doubt[0] >= 0.08); /* a confidence below one half */
+    assert_true(shares.error[0] >= 0.08); /* a confidence below one half */
     intensity.alone[0].weight = intensity.alone[1].weight = INTENSITY_ALONE_MIN;
     assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
-    assert_true(shares.doubt[0] == 0); /* they showed it themselves */
+    assert_true(shares.error[0] >= 0.08); /* what they did then need not be what they do */
 }
 
 static void programs_that_do_not_explain_the_board_are_charged_by_presence(void **state)
@@ -413,7 +503,44 @@ static void a_program_that_became_its_neighbour_makes_nobody_sure(void **state)
     }
     assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
     assert_true(shares.of[0] > 0.9);
-    assert_true(shares.doubt[0] >= 0.08);
+    assert_true(shares.error[0] >= 0.08);
+}
+
+/* A did all of its program alone, and does half of it now. */
+static void amounts_of_the_time_alone_are_no_variation(void **state)
+{
+    struct intensity intensity = known_programs();
+    struct mps_clients clients = {0};
+    struct intensity_shares shares;
+    struct slot slot = mixed_slot(A, 1, 0, 0);
+
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        mps_clients_learn(&clients, &intensity, &slot);
+    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_true(shares.error[0] < 0.08); /* nobody else can have done it */
+    for (int i = 0; i < 100; i++) {
+        slot = mixed_slot(A | B, 0.5, i % 2 == 0 ? 0.9 : 0.2, 0);
+        mps_clients_learn(&clients, &intensity, &slot);
+    }
+    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_true(shares.error[0] >= 0.08);
+}
+
+static void amounts_that_only_vary_together_make_nobody_sure(void **state)
+{
+    struct intensity intensity = known_programs();
+    struct mps_clients clients = {0};
+    struct intensity_shares shares;
+    struct slot slot;
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        slot = mixed_slot(A | B, i % 2 == 0 ? 0.1 : 0.6, i % 2 == 0 ? 0.1 : 0.6, 0);
+        mps_clients_learn(&clients, &intensity, &slot);
+    }
+    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_true(shares.error[0] >= 0.08 && shares.error[1] >= 0.08);
 }
 
 int main(void)
@@ -426,6 +553,12 @@ int main(void)
         cmocka_unit_test(
             a_slot_in_which_clients_came_or_went_does_not_show_what_they_draw_together),
         cmocka_unit_test(a_client_alone_is_charged_all_without_error),
+        cmocka_unit_test(a_burst_is_not_divided_by_the_watts_of_the_quiet_time_after_it),
+        cmocka_unit_test(clients_that_draw_more_together_than_alone_make_nobody_sure),
+        cmocka_unit_test(clients_that_draw_less_together_than_alone_make_nobody_sure),
+        cmocka_unit_test(clients_whose_watts_vary_make_nobody_sure_while_they_draw_their_mean),
+        cmocka_unit_test(a_steady_client_beside_a_known_one_is_what_the_known_one_leaves),
+        cmocka_unit_test(watts_that_nobody_is_known_to_draw_are_charged_by_the_sizes),
         cmocka_unit_test(an_unknown_client_is_charged_as_the_average),
         cmocka_unit_test(without_any_slot_nothing_is_known),
         cmocka_unit_test(a_slot_that_was_not_busy_teaches_nothing),
@@ -440,6 +573,8 @@ int main(void)
         cmocka_unit_test(a_process_beside_mps_is_unmixed_if_known_else_left_to_the_samples),
         cmocka_unit_test(the_server_of_the_clients_is_charged_nothing),
         cmocka_unit_test(a_program_that_became_its_neighbour_makes_nobody_sure),
+        cmocka_unit_test(amounts_of_the_time_alone_are_no_variation),
+        cmocka_unit_test(amounts_that_only_vary_together_make_nobody_sure),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

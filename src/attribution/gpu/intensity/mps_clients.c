@@ -13,6 +13,10 @@ static const double WEIGHT_MAX = 25;
 /* The error of a group's watts: relative and absolute. */
 static const double WATTS_NOISE = 0.08, WATTS_FLOOR = 4, WATTS_MIN = 0.5;
 
+/* Watts that clients are not known to draw may be all of one of them, and then what is known of
+ * them is wrong by about as much again: the fit follows the watts that it cannot explain. */
+static const double UNEXPLAINED_ERROR = 2;
+
 /* Programs that explain the board worse are others than they were. Right ones had misfits of 0.01
  * to 0.1, and of 0.4 where they got in each other's way; of wrong ones two of three had more than
  * 0.6 (measured, H200). */
@@ -25,11 +29,11 @@ static const double MODEL_ERROR = 0.12, MODEL_ERROR_ALONE = 0.04, MISFIT_ERROR =
 
 /*
  * A program that changed under its command line can look like more of its neighbour and nothing of
- * itself. Only if the amount of everybody varies as the device does, or if they were alone in this
- * life, is that ruled out; else nobody can be sure.
+ * itself, whatever it did alone. Only if the amount of everybody varies as the device does, and not
+ * merely with the others', is that ruled out; else nobody can be sure.
  */
 static const double CONFIRMED_SPREAD = 0.3, CONFIRMED_MIN = 0.04; /* of the mean, and in all */
-static const double UNCONFIRMED_DOUBT = 0.1;
+static const double UNCONFIRMED_ERROR = 0.1;                      /* relative to the share */
 enum { CONFIRMED_SLOTS = 10 };
 
 const struct mps_group *mps_clients_find(const struct mps_clients *clients, uint32_t present)
@@ -58,34 +62,57 @@ static struct mps_group *open_group(struct mps_clients *clients, const struct sl
     return group;
 }
 
+static bool is_alone(uint32_t present)
+{
+    return (present & (present - 1)) == 0;
+}
+
 static void learn_amounts(struct mps_clients *clients, uint32_t present,
                           const struct unmixed *unmixed)
 {
-    if (unmixed->misfit > MISFIT_MAX)
+    double all = 0;
+
+    if (unmixed->misfit > MISFIT_MAX || is_alone(present))
         return;
+    for (uint32_t t = 0; t < TENANTS_MAX; t++)
+        all += unmixed->amounts[t];
     for (uint32_t t = 0; t < TENANTS_MAX; t++) {
         struct mps_amount *amount = &clients->amounts[t];
-        double now = unmixed->amounts[t];
+        double now = unmixed->amounts[t], others = all - now;
 
         if (!(present & (1U << t)))
             continue;
         amount->weight += 1;
         amount->mean += (now - amount->mean) / amount->weight;
         amount->square += (now * now - amount->square) / amount->weight;
+        amount->others += (others - amount->others) / amount->weight;
+        amount->others_square += (others * others - amount->others_square) / amount->weight;
+        amount->product += (now * others - amount->product) / amount->weight;
     }
 }
 
-static bool are_confirmed(const struct mps_clients *clients, const struct intensity *intensity,
-                          uint32_t present)
+/* The variance of an amount, less what follows the amounts of the others. */
+static double own_variance(const struct mps_amount *amount)
 {
+    double variance = amount->square - amount->mean * amount->mean;
+    double of_others = amount->others_square - amount->others * amount->others;
+    double common = amount->product - amount->mean * amount->others;
+
+    if (common > 0 && of_others > 0)
+        variance -= common * common / of_others;
+    return MAX(variance, 0.0);
+}
+
+static bool are_confirmed(const struct mps_clients *clients, uint32_t present)
+{
+    if (is_alone(present))
+        return true;
     for (uint32_t t = 0; t < TENANTS_MAX; t++) {
         const struct mps_amount *amount = &clients->amounts[t];
-        double variance = amount->square - amount->mean * amount->mean;
-
         double spread = MAX(CONFIRMED_SPREAD * amount->mean, CONFIRMED_MIN);
 
-        if ((present & (1U << t)) && intensity->alone[t].weight < INTENSITY_ALONE_MIN &&
-            (amount->weight < CONFIRMED_SLOTS || variance < spread * spread))
+        if ((present & (1U << t)) &&
+            (amount->weight < CONFIRMED_SLOTS || own_variance(amount) < spread * spread))
             return false;
     }
     return true;
@@ -102,6 +129,24 @@ static void learn_unmixed(struct mps_group *group, const struct unmixed *unmixed
     group->misfit += part * (unmixed->misfit - group->misfit);
     group->unexplained += part * (linear_steady(log(unmixed->explained_w / unmixed->measured_w)) -
                                   group->unexplained);
+}
+
+/* Of the board, above idle. */
+static double slot_watts(const struct intensity *intensity, const struct slot *slot)
+{
+    double duration_s = (double)(slot->end_us - slot->start_us) / 1e6;
+
+    return MAX((double)slot->energy_uj / 1e6 / duration_s - intensity->states.idle_watts, 0.0);
+}
+
+static void learn_watts(struct mps_group *group, double watts)
+{
+    double above = watts - group->watts;
+
+    group->weight += 1;
+    group->watts += above / MIN(group->weight, WEIGHT_MAX);
+    group->variance +=
+        (above * (watts - group->watts) - group->variance) / MIN(group->weight, WEIGHT_MAX);
 }
 
 void mps_clients_learn(struct mps_clients *clients, const struct intensity *intensity,
@@ -122,15 +167,13 @@ void mps_clients_learn(struct mps_clients *clients, const struct intensity *inte
     for (size_t i = 0; i < clients->count; i++)
         clients->groups[i].weight *= FADE;
     group = open_group(clients, slot);
-    watts = MAX((double)slot->energy_uj / 1e6 / duration_s - intensity->states.idle_watts, 0.0);
+    watts = slot_watts(intensity, slot);
     if (is_unmixed) {
         learn_unmixed(group, &unmixed, watts * duration_s);
         learn_amounts(clients, group->present, &unmixed);
     }
-    if (is_busy && !slot->has_changed) { /* else they were not all there at the same time */
-        group->weight += 1;
-        group->watts += (watts - group->watts) / MIN(group->weight, WEIGHT_MAX);
-    }
+    if (is_busy && !slot->has_changed) /* else they were not all there at the same time */
+        learn_watts(group, watts);
 }
 
 bool mps_clients_are_unmixed(const struct mps_group *group)
@@ -139,7 +182,7 @@ bool mps_clients_are_unmixed(const struct mps_group *group)
 }
 
 static void divide_unmixed(const struct mps_group *group, const struct unmixed *unmixed,
-                           double doubt, struct intensity_shares *ret_shares)
+                           double unconfirmed, struct intensity_shares *ret_shares)
 {
     double misfit = MAX(group->misfit, MISFIT_MIN);
     double by_model = unmixed->is_measured ? MODEL_ERROR_ALONE : MODEL_ERROR;
@@ -155,8 +198,7 @@ static void divide_unmixed(const struct mps_group *group, const struct unmixed *
             continue;
         ret_shares->of[t] = share;
         ret_shares->error[t] = sqrt(misfit * MAX(unmixed->variance[t], 0.0) / (share * share) +
-                                    others * others * relative);
-        ret_shares->doubt[t] = doubt;
+                                    others * others * relative + unconfirmed * unconfirmed);
     }
 }
 
@@ -170,13 +212,29 @@ static double size_of(const struct mps_clients *clients, uint32_t present)
     return size;
 }
 
-/* By presence: the watts of each client are those that explain best what the groups draw. Before
- * anything is known they are in proportion to the sizes. */
+/* How far the known watts of clients are from those of a slot, relative to these; or, if that is
+ * more, how much those who are present vary anyway. At most 1. */
+static double unexplained_part(const struct mps_clients *clients, uint32_t present,
+                               double explained_w, double measured_w)
+{
+    const struct mps_group *group = mps_clients_find(clients, present);
+    double off = fabs(explained_w - measured_w) / MAX(measured_w, WATTS_MIN);
+    double spread = group ? sqrt(group->variance) / MAX(group->watts, WATTS_MIN) : 0;
+
+    return MIN(MAX(off, spread), 1.0);
+}
+
+/*
+ * By presence: the watts of each client are those that explain best what the groups draw. Before
+ * anything is known they are in proportion to the sizes. They are of the time that was learned
+ * last, and those of a slot need not be: what they miss of it, either way, goes by the sizes.
+ */
 static bool divide_by_presence(const struct mps_clients *clients, uint32_t present,
-                               struct intensity_shares *ret_shares)
+                               double measured_w, struct intensity_shares *ret_shares)
 {
     double matrix[TENANTS_MAX * TENANTS_MAX] = {0}, inverse[TENANTS_MAX * TENANTS_MAX];
     double watts[TENANTS_MAX] = {0}, sum = 0, weights = 0, total = 0, mean;
+    double missed, unexplained, size = size_of(clients, present);
     size_t n = TENANTS_MAX;
 
     for (size_t g = 0; g < clients->count; g++) {
@@ -193,7 +251,7 @@ static bool divide_by_presence(const struct mps_clients *clients, uint32_t prese
     for (size_t g = 0; g < clients->count; g++) {
         const struct mps_group *group = &clients->groups[g];
         double noise = WATTS_NOISE * group->watts + WATTS_FLOOR;
-        double precision = MIN(group->weight, WEIGHT_MAX) / (noise * noise);
+        double precision = MIN(group->weight, WEIGHT_MAX) / (noise * noise + group->variance);
         double above = group->watts - mean * size_of(clients, group->present);
 
         for (uint32_t i = 0; i < n && group->is_mps_only; i++) {
@@ -219,11 +277,18 @@ static bool divide_by_presence(const struct mps_clients *clients, uint32_t prese
         watts[i] = MAX(mean * size_of(clients, 1U << i) + watts[i], WATTS_MIN);
         total += present & (1U << i) ? watts[i] : 0;
     }
+    missed = fabs(total - measured_w) / MAX(total, measured_w);
+    unexplained = unexplained_part(clients, present, total, measured_w);
     for (uint32_t i = 0; i < n; i++) {
+        double part = size_of(clients, 1U << i) / size, share, known, unknown;
+
         if (!(present & (1U << i)))
             continue;
-        ret_shares->of[i] = watts[i] / total;
-        ret_shares->error[i] = sqrt(inverse[i * n + i]) / watts[i] * (1 - ret_shares->of[i]);
+        share = (1 - missed) * watts[i] / total + missed * part;
+        known = sqrt(inverse[i * n + i]) / watts[i] * (1 - share);
+        unknown = part < 1 ? UNEXPLAINED_ERROR * unexplained * MAX(part, 1 - part) / share : 0;
+        ret_shares->of[i] = share;
+        ret_shares->error[i] = hypot(known, unknown);
     }
     return true;
 }
@@ -236,13 +301,13 @@ bool mps_clients_divide(const struct mps_clients *clients, const struct intensit
     struct unmixed unmixed;
 
     if (group && mps_clients_are_unmixed(group) && unmix_slot(intensity, slot, present, &unmixed)) {
-        divide_unmixed(group, &unmixed,
-                       are_confirmed(clients, intensity, present) ? 0 : UNCONFIRMED_DOUBT,
+        divide_unmixed(group, &unmixed, are_confirmed(clients, present) ? 0 : UNCONFIRMED_ERROR,
                        ret_shares);
         return true;
     }
     /* Samples do tell MPS as a whole from a process beside it. */
-    return present == slot->clients && divide_by_presence(clients, present, ret_shares);
+    return present == slot->clients &&
+           divide_by_presence(clients, present, slot_watts(intensity, slot), ret_shares);
 }
 
 void mps_clients_forget(struct mps_clients *clients, uint32_t tenant)

@@ -4,8 +4,8 @@
  *
  * Clients of known programs are unmixed by what these showed alone, as long as that explains what
  * the board shows. Else the board's power while some of them are present, and while others are,
- * tells; without such differences they are charged by their sizes, equally as a rule. Pure,
- * bounded.
+ * tells; without such differences they are charged by their sizes, equally as a rule, and so is
+ * what these watts do not explain of a slot. Pure, bounded.
  *
  * Processes of a GPU instance in MIG mode count as clients: samples do not tell them apart either.
  */
@@ -19,8 +19,9 @@ enum { MPS_GROUPS_MAX = 32 };
 struct mps_group {
     uint32_t present; /* bits: tenants */
     bool is_mps_only;
-    double weight; /* slots; fades */
-    double watts;  /* above idle */
+    double weight;   /* slots; fades */
+    double watts;    /* above idle */
+    double variance; /* of the watts of its slots */
 
     /* Of those slots that could be unmixed, means by energy. */
     double unmixed_joules; /* fades */
@@ -32,9 +33,10 @@ struct mps_clients {
     struct mps_group groups[MPS_GROUPS_MAX];
     size_t count;
 
-    /* How much each tenant ran, in slots that its programs explain. */
+    /* How much each tenant ran in company, in slots that its programs explain, and the others. */
     struct mps_amount {
         double weight, mean, square;
+        double others, others_square, product;
     } amounts[TENANTS_MAX];
 
     /* How much of the device each client can use, relative to the others. 0: as one of size 1. */
