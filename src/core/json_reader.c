@@ -2,6 +2,10 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
 
 #undef json_is_true /* jansson's is a macro */
 
@@ -46,14 +50,78 @@ static bool is_affordable(struct span text)
     return true;
 }
 
+/* The number of an escape "\uXXXX" at the start of the text; -1: there is none. */
+static int32_t unicode_escape(struct span text)
+{
+    int32_t number = 0;
+
+    if (text.len < 6 || text.data[0] != '\\' || text.data[1] != 'u')
+        return -1;
+    for (size_t i = 2; i < 6; i++) {
+        char c = text.data[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+
+        if (digit < 0)
+            return -1;
+        number = number * 16 + digit;
+    }
+    return number;
+}
+
+static bool is_surrogate(int32_t number, int32_t first)
+{
+    return number >= first && number < first + 0x400;
+}
+
+/* Who may write a text into a document may write "\u0000" or half a surrogate pair, which jansson
+ * refuses, with all of the document. NULL: it has none, or there is no memory. */
+static char *replace_bad_escapes(struct span text)
+{
+    enum { HIGH = 0xd800, LOW = 0xdc00, ESCAPE_BYTES = 6 };
+    char *copy = NULL;
+
+    for (size_t i = 0; i < text.len; i++) {
+        struct span rest = {text.data + i, text.len - i};
+        int32_t number;
+
+        if (text.data[i] != '\\') /* only strings have any, or the document is bad anyway */
+            continue;
+        number = unicode_escape(rest);
+        if (is_surrogate(number, HIGH) && rest.len > ESCAPE_BYTES &&
+            is_surrogate(
+                unicode_escape((struct span){rest.data + ESCAPE_BYTES, rest.len - ESCAPE_BYTES}),
+                LOW)) {
+            i += 2 * ESCAPE_BYTES - 1;
+            continue;
+        }
+        if (number == 0 || is_surrogate(number, HIGH) || is_surrogate(number, LOW)) {
+            if (!copy) {
+                copy = malloc(text.len);
+                if (!copy)
+                    return NULL;
+                memcpy(copy, text.data, text.len);
+            }
+            memcpy(copy + i, "\\ufffd", ESCAPE_BYTES);
+        }
+        i++; /* the escaped byte */
+    }
+    return copy;
+}
+
 int json_read(struct span text, struct json **ret_value)
 {
     json_error_t error;
     json_t *value;
+    _cleanup_free_ char *repaired = NULL;
 
     if (text.len == 0 || !is_affordable(text))
         return -EBADMSG;
     value = json_loadb(text.data, text.len, JSON_DECODE_ANY, &error);
+    if (!value && (repaired = replace_bad_escapes(text)))
+        value = json_loadb(repaired, text.len, JSON_DECODE_ANY, &error);
     /* Without memory jansson has no text either. */
     if (!value)
         return error.text[0] ? -EBADMSG : -ENOMEM;
