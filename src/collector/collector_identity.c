@@ -168,7 +168,9 @@ static int by_owner_and_evidence(const void *a, const void *b)
         return x->is_allocated ? -1 : 1;
     if (x->source != y->source)
         return x->source > y->source ? 1 : -1;
-    return (x->gpu_instance > y->gpu_instance) - (x->gpu_instance < y->gpu_instance);
+    if (x->gpu_instance != y->gpu_instance)
+        return x->gpu_instance > y->gpu_instance ? 1 : -1;
+    return x->is_unverified - y->is_unverified;
 }
 
 /* Another GPU instance that the same source has given it. */

@@ -17,7 +17,8 @@
 
 static struct gpu_access_list list;
 
-/* "all", "i1", "i1:0" (a MIG device), "m0" (a minor), or a uuid; "!" before what is a privilege. */
+/* "all", "i1", "i1:0" (a MIG device), "m0" (a minor), or a uuid; "!" before what is a privilege,
+ * "?" before what may be forged. */
 static const char *shown(void)
 {
     static char text[8192];
@@ -46,7 +47,10 @@ static const char *shown(void)
             fail_msg("kind %d", (int)gpu->kind);
         }
         len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s%s", len > 0 ? " " : "",
-                                gpu->is_privileged ? "!" : "", name);
+                                gpu->is_privileged   ? "!"
+                                : gpu->is_unverified ? "?"
+                                                     : "",
+                                name);
         assert_true(len < sizeof(text));
     }
     return text;
@@ -67,6 +71,8 @@ static void names_of_visible_devices_are_all_indices_and_uuids(void **state)
         {"0", "i0"},
         {"0,2,10", "i0 i2 i10"},
         {"1:0", "i1:0"},
+        {"1:", ""},
+        {":0", ""},
         {"0,0,0:1,0:1", "i0 i0:1"},
         {UUID, UUID},
         {"GPU-8dea", "GPU-8dea"},
@@ -84,7 +90,6 @@ static void names_of_visible_devices_are_all_indices_and_uuids(void **state)
         {"-1", ""},
         {"+1", ""},
         {" 1", ""},
-        {"1:", "i1"},
         {":1", ""},
         {"1:x", ""},
         {"4294967296", ""},
@@ -303,10 +308,10 @@ static void cri_grants_gpus_by_nodes_cdi_and_runtime(void **state)
          UUID},
         {"{\"runtimeOptions\":{\"BinaryName\":\"/usr/bin/nvidia-container-runtime\"},"
          "\"runtimeSpec\":{" ENV "}}",
-         UUID},
+         "?" UUID},
         {"{\"runtimeOptions\":{\"binary_name\":\"/x/nvidia-container-runtime.cdi\"},"
          "\"runtimeSpec\":{" ENV "}}",
-         UUID},
+         "?" UUID},
         {"{\"runtimeOptions\":{\"BinaryName\":\"/usr/bin/runc\"},\"runtimeSpec\":{" ENV "}}", ""},
         {"{\"runtimeSpec\":{" ENV "}}", ""},
         /* CRI-O, containerd */
@@ -396,7 +401,7 @@ static void an_attachment_is_of_the_gpu_that_it_names(void **state)
         {{.kind = ALLOCATION_MIG_UUID, .id = "MIG-of-another-board"}, NO},
         {{.kind = ALLOCATION_INDEX, .id = "", .index = 1}, WHOLE},
         {{.kind = ALLOCATION_INDEX, .id = "3", .index = 1}, 5},
-        {{.kind = ALLOCATION_INDEX, .id = "9", .index = 1}, WHOLE},
+        {{.kind = ALLOCATION_INDEX, .id = "9", .index = 1}, NO},
         {{.kind = ALLOCATION_INDEX, .id = "", .index = 3}, NO},
         {{.kind = ALLOCATION_MINOR, .id = "", .index = 3}, WHOLE},
         {{.kind = ALLOCATION_MINOR, .id = "gi6", .index = 3}, 6},

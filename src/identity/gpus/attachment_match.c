@@ -119,16 +119,21 @@ static void match_part(struct span id, const struct snapshot_gpu *gpu, uint32_t 
         *ret_instance = (uint32_t)instance;
 }
 
-/* "0" of "1:0": the number of a MIG device on its board. */
-static void match_index(struct span id, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
+/* "0" of "1:0": the number of a MIG device on its board; "": the whole board. */
+static bool match_index(struct span id, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
 {
     uint64_t index;
 
-    if (id.len == 0 || parse_u64(id, &index) < 0)
-        return;
+    if (id.len == 0)
+        return true;
+    if (parse_u64(id, &index) < 0)
+        return false;
     for (size_t i = 0; i < gpu->mig_device_count; i++)
-        if (gpu->mig_devices[i].index == index)
+        if (gpu->mig_devices[i].index == index) {
             *ret_instance = gpu->mig_devices[i].gpu_instance;
+            return true;
+        }
+    return false;
 }
 
 static bool match_gpu(const struct attachment *attachment, const struct snapshot_gpu *gpu,
@@ -146,10 +151,8 @@ static bool match_gpu(const struct attachment *attachment, const struct snapshot
         match_part(span_of(attachment->id), gpu, ret_instance);
         return true;
     case ALLOCATION_INDEX:
-        if (gpu->gpu != attachment->index)
-            return false;
-        match_index(span_of(attachment->id), gpu, ret_instance);
-        return true;
+        return gpu->gpu == attachment->index &&
+               match_index(span_of(attachment->id), gpu, ret_instance);
     case ALLOCATION_ORDINAL: /* where both ways to count agree; MIG devices are counted, too */
         return gpu->has_minor && gpu->minor == attachment->index && gpu->gpu == attachment->index &&
                gpu->sharing != GPU_SHARING_MIG;

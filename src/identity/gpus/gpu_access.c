@@ -50,12 +50,12 @@ static bool add_uuid(struct gpu_access_list *list, struct span name)
 static void add_index(struct gpu_access_list *list, struct span name)
 {
     struct gpu_access access = {.kind = ALLOCATION_INDEX};
+    bool has_part = memchr(name.data, ':', name.len) != NULL;
     struct span index = span_cut(&name, ':');
     uint64_t number, part;
 
     if (parse_u64_max(index, UINT32_MAX, &number) < 0 ||
-        (name.len > 0 && parse_u64_max(name, UINT32_MAX, &part) < 0) ||
-        name.len >= sizeof(access.id))
+        (has_part && parse_u64_max(name, UINT32_MAX, &part) < 0) || name.len >= sizeof(access.id))
         return;
     access.index = (uint32_t)number;
     memcpy(access.id, name.data, name.len);

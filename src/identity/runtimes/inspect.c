@@ -159,13 +159,18 @@ static void read_cri_info(const struct json *info, struct gpu_access_list *list)
     const struct json *spec = json_get(info, "runtimeSpec");
     const struct json *devices = json_get(json_get(spec, "linux"), "devices");
     const struct json *cdi = json_get(json_get(info, "config"), "CDI_devices");
+    size_t before;
 
     for (size_t i = 0; i < json_length(cdi); i++)
         gpu_access_add_cdi(list, text_of(json_get(json_at(cdi, i), "name")));
     for (size_t i = 0; i < json_length(devices); i++)
         add_node(json_at(devices, i), is_privileged(info), list);
-    if (is_run_by_nvidia(info))
-        add_environment(json_get(json_get(spec, "process"), "env"), list);
+    if (!is_run_by_nvidia(info))
+        return;
+    before = list->count;
+    add_environment(json_get(json_get(spec, "process"), "env"), list);
+    while (before < list->count) /* whoever wrote the pod may have set it */
+        list->items[before++].is_unverified = true;
 }
 
 static int read_json(struct span text, void (*read)(const struct json *, struct gpu_access_list *),
