@@ -5,9 +5,9 @@
  *
  * The hour is simulated at the rates of the exporter (five times a second the counter, GPM and one
  * utilisation sample, once a second the lists), once for each --attribution, and for intensity
- * again with programs that are remembered, rightly or as another one. Who works changes every ten
- * seconds. CPU time of this thread, for the pipeline alone; compare it within a run, not between
- * machines.
+ * again with programs that are remembered, rightly or as another one: time-sliced, as clients of
+ * MPS, and in seven GPU instances. Who works changes every ten seconds. CPU time of this thread,
+ * for the pipeline alone; compare it within a run, not between machines.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +22,11 @@ enum {
     PROCESSES = 32,
     HOUR_S = 3600,
     POLLS = 5, /* a second */
-    SAMPLES_MAX = 4 * POLLS + 2 + PROCESSES,
+    INSTANCES = 7,
+    SAMPLES_MAX = (3 + INSTANCES) * POLLS + 4 + PROCESSES,
     TURN_S = 10,
     ALONE_S = 3,
+    SERVER_PID = 999,
 };
 
 /* What is remembered of the processes' programs. */
@@ -35,6 +37,7 @@ static const uint64_t POLL_US = USEC_PER_SEC / POLLS;
 static const double IDLE_WATTS = 100, ALLOWED_PERCENT = 0.1;
 
 struct board {
+    enum gpu_sharing sharing;
     uint64_t random; /* xorshift64; never 0 */
     double watts[PROCESSES], units[PROCESSES][SAMPLE_GPM_COUNT];
     uint32_t at_work; /* a bit for each */
@@ -63,9 +66,9 @@ static uint32_t pid_of(const struct board *board, size_t process)
     return board->first_pid + (uint32_t)process;
 }
 
-static void begin(struct board *board)
+static void begin(struct board *board, enum gpu_sharing sharing)
 {
-    *board = (struct board){.random = 1, .first_pid = 1000};
+    *board = (struct board){.sharing = sharing, .random = 1, .first_pid = 1000};
     for (size_t p = 0; p < PROCESSES; p++) {
         board->watts[p] = 50 + 550 * draw_part(board);
         board->units[p][0] = 1;
@@ -82,29 +85,58 @@ static struct sample *add(struct board *board, enum sample_kind kind, uint64_t t
     return sample;
 }
 
-/* Those at work have equal parts of the time, and one of them wins the sample. */
-static void poll_board(struct board *board, uint64_t t_us)
+static uint32_t instance_of(const struct board *board, size_t process)
 {
-    int workers = __builtin_popcount(board->at_work);
-    uint64_t winner = draw(board) % (uint64_t)workers;
-    double watts = 0, units[SAMPLE_GPM_COUNT] = {0};
-    struct sample *gpm = add(board, SAMPLE_GPM, t_us);
-    struct sample *label = add(board, SAMPLE_LABEL, t_us);
+    return board->sharing == GPU_SHARING_MIG ? (uint32_t)(process % INSTANCES) : SAMPLE_NO_INSTANCE;
+}
 
-    gpm->gpm.instance = SAMPLE_NO_INSTANCE;
-    for (size_t p = 0; p < PROCESSES; p++) {
-        if (!(board->at_work & (1U << p)))
-            continue;
-        watts += board->watts[p] / workers;
-        for (size_t u = 0; u < SAMPLE_GPM_COUNT; u++)
-            units[u] += board->units[p][u] / workers;
-        if (winner-- == 0)
-            label->label = (struct sample_label){
-                .pid = pid_of(board, p), .at_us = t_us - POLL_US / 2, .sm_percent = 99};
-    }
+/* What those at work in an instance, or on the whole board, do to the device. */
+static void add_gpm(struct board *board, uint64_t t_us, uint32_t instance, int workers)
+{
+    struct sample *gpm = add(board, SAMPLE_GPM, t_us);
+    double units[SAMPLE_GPM_COUNT] = {0};
+
+    for (size_t p = 0; p < PROCESSES; p++)
+        if ((board->at_work & (1U << p)) &&
+            (instance == SAMPLE_NO_INSTANCE || instance_of(board, p) == instance))
+            for (size_t u = 0; u < SAMPLE_GPM_COUNT; u++)
+                units[u] += board->units[p][u] / workers;
+    gpm->gpm.instance = instance;
     gpm->gpm.valid = (1 << SAMPLE_GPM_COUNT) - 1;
     for (size_t u = 0; u < SAMPLE_GPM_COUNT; u++)
         gpm->gpm.millipercent[u] = (uint32_t)(1e5 * units[u] * (0.99 + 0.02 * draw_part(board)));
+}
+
+/* The sample is the server's under MPS, and one of those at work wins it under time-slicing. In MIG
+ * mode there is none. */
+static void add_label(struct board *board, uint64_t t_us, int workers)
+{
+    uint64_t winner = draw(board) % (uint64_t)workers;
+    uint32_t pid = SERVER_PID;
+
+    if (board->sharing == GPU_SHARING_MIG)
+        return;
+    for (size_t p = 0; p < PROCESSES && board->sharing != GPU_SHARING_MPS; p++)
+        if ((board->at_work & (1U << p)) && winner-- == 0)
+            pid = pid_of(board, p);
+    add(board, SAMPLE_LABEL, t_us)->label =
+        (struct sample_label){.pid = pid, .at_us = t_us - POLL_US / 2, .sm_percent = 99};
+}
+
+/* Those at work have equal parts of the device. */
+static void poll_board(struct board *board, uint64_t t_us)
+{
+    int workers = __builtin_popcount(board->at_work);
+    double watts = 0;
+
+    for (size_t p = 0; p < PROCESSES; p++)
+        watts += board->at_work & (1U << p) ? board->watts[p] / workers : 0;
+    if (board->sharing == GPU_SHARING_MIG)
+        for (uint32_t instance = 0; instance < INSTANCES; instance++)
+            add_gpm(board, t_us, instance, workers);
+    else
+        add_gpm(board, t_us, SAMPLE_NO_INSTANCE, workers);
+    add_label(board, t_us, workers);
     board->counter_uj += (uint64_t)((IDLE_WATTS + watts) * (double)POLL_US);
     add(board, SAMPLE_ENERGY, t_us)->counter_uj = board->counter_uj;
 }
@@ -123,6 +155,9 @@ static void identify(struct board *board, uint64_t t_us, size_t process, enum me
     };
 }
 
+static const struct sample_listed mps_server = {SERVER_PID, 30 << 20, SAMPLE_NO_INSTANCE,
+                                                SAMPLE_NO_INSTANCE};
+
 /* Lists those of the processes (bits) and lets those at work run for a second. */
 static void run_second(struct board *board, uint64_t t_us, uint32_t present)
 {
@@ -130,10 +165,16 @@ static void run_second(struct board *board, uint64_t t_us, uint32_t present)
 
     for (size_t p = 0; p < PROCESSES; p++)
         if (present & (1U << p))
-            board->listed[count++] = (struct sample_listed){pid_of(board, p), 1 << 30,
-                                                            SAMPLE_NO_INSTANCE, SAMPLE_NO_INSTANCE};
-    add(board, SAMPLE_LIST, t_us)->list =
-        (struct sample_list){.count = count, .entries = board->listed};
+            board->listed[count++] =
+                (struct sample_listed){pid_of(board, p), 1 << 30, instance_of(board, p),
+                                       board->sharing == GPU_SHARING_MIG ? 0 : SAMPLE_NO_INSTANCE};
+    add(board, SAMPLE_LIST, t_us)->list = (struct sample_list){
+        .kind = board->sharing == GPU_SHARING_MPS ? SAMPLE_LIST_MPS : SAMPLE_LIST_COMPUTE,
+        .count = count,
+        .entries = board->listed};
+    if (board->sharing == GPU_SHARING_MPS)
+        add(board, SAMPLE_LIST, t_us)->list =
+            (struct sample_list){.kind = SAMPLE_LIST_COMPUTE, .count = 1, .entries = &mps_server};
     add(board, SAMPLE_UTILISATION, t_us)->utilisation =
         (struct sample_utilisation){.gpu_percent = 100, .sm_clock_mhz = 1980};
     for (uint64_t poll = 1; poll <= POLLS; poll++)
@@ -186,6 +227,37 @@ static void ingest(struct pipeline *pipeline, struct board *board)
     board->count = 0;
 }
 
+/* Seven instances of one slice each. */
+static void lay_out(struct board *board, uint64_t t_us)
+{
+    static struct sample_instance instances[INSTANCES];
+
+    for (uint32_t i = 0; i < INSTANCES; i++)
+        instances[i] = (struct sample_instance){.gpu_instance = i,
+                                                .index = i,
+                                                .uuid = "",
+                                                .profile = "1g.18gb",
+                                                .slices = 1,
+                                                .compute_slices = 1,
+                                                .sm_count = 16,
+                                                .memory_bytes = 18ULL << 30};
+    add(board, SAMPLE_LAYOUT, t_us)->layout = (struct sample_layout){.is_mig = true,
+                                                                     .slices = INSTANCES,
+                                                                     .sm_count = 132,
+                                                                     .count = INSTANCES,
+                                                                     .items = instances};
+}
+
+/* The MPS server; it is root's. */
+static void serve(struct board *board, uint64_t t_us)
+{
+    add(board, SAMPLE_PROCESS, t_us)->process =
+        (struct sample_process){.pid = SERVER_PID,
+                                .start_us = t_us,
+                                .cgroup = "/system.slice/mps.service",
+                                .name = "nvidia-cuda-mps-server"};
+}
+
 /* Each program alone on the board. Returns when the last one ended. */
 static uint64_t teach(struct pipeline *pipeline, struct board *board)
 {
@@ -204,14 +276,19 @@ static uint64_t teach(struct pipeline *pipeline, struct board *board)
 }
 
 /* Returns the CPU seconds of an hour. */
-static double measure(enum attribution_method attribution, enum memory memory)
+static double measure(enum attribution_method attribution, enum gpu_sharing sharing,
+                      enum memory memory)
 {
     struct pipeline *pipeline = new_pipeline(attribution);
     uint64_t begin_us = BEGIN_US;
     struct board board;
     double sum_s = 0;
 
-    begin(&board);
+    begin(&board, sharing);
+    if (sharing == GPU_SHARING_MIG)
+        lay_out(&board, begin_us);
+    if (sharing == GPU_SHARING_MPS)
+        serve(&board, begin_us);
     if (memory != MEMORY_NONE)
         begin_us = teach(pipeline, &board);
     for (size_t p = 0; p < PROCESSES; p++)
@@ -235,19 +312,26 @@ int main(void)
     static const struct {
         const char *name;
         enum attribution_method attribution;
+        enum gpu_sharing sharing;
         enum memory memory;
     } rows[] = {
-        {"timeshare", ATTRIBUTION_TIMESHARE, MEMORY_NONE},
-        {"intensity", ATTRIBUTION_INTENSITY, MEMORY_NONE},
-        {"  remembered", ATTRIBUTION_INTENSITY, MEMORY_RIGHT},
-        {"  mistaken", ATTRIBUTION_INTENSITY, MEMORY_WRONG},
+        {"timeshare", ATTRIBUTION_TIMESHARE, GPU_SHARING_TIME_SLICED, MEMORY_NONE},
+        {"intensity", ATTRIBUTION_INTENSITY, GPU_SHARING_TIME_SLICED, MEMORY_NONE},
+        {"  remembered", ATTRIBUTION_INTENSITY, GPU_SHARING_TIME_SLICED, MEMORY_RIGHT},
+        {"  mistaken", ATTRIBUTION_INTENSITY, GPU_SHARING_TIME_SLICED, MEMORY_WRONG},
+        {"MPS", ATTRIBUTION_INTENSITY, GPU_SHARING_MPS, MEMORY_NONE},
+        {"  remembered", ATTRIBUTION_INTENSITY, GPU_SHARING_MPS, MEMORY_RIGHT},
+        {"  mistaken", ATTRIBUTION_INTENSITY, GPU_SHARING_MPS, MEMORY_WRONG},
+        {"MIG", ATTRIBUTION_INTENSITY, GPU_SHARING_MIG, MEMORY_NONE},
+        {"  remembered", ATTRIBUTION_INTENSITY, GPU_SHARING_MIG, MEMORY_RIGHT},
+        {"  mistaken", ATTRIBUTION_INTENSITY, GPU_SHARING_MIG, MEMORY_WRONG},
     };
     double first_s = 0;
 
     printf("an hour of %d processes on one GPU, through the pipeline\n\n", PROCESSES);
     printf("%-12s %8s %10s %8s %8s\n", "", "CPU s", "% of time", "allowed", "ratio");
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        double spent_s = measure(rows[i].attribution, rows[i].memory);
+        double spent_s = measure(rows[i].attribution, rows[i].sharing, rows[i].memory);
 
         first_s = i == 0 ? spent_s : first_s;
         printf("%-12s %8.3f %10.4f %8.2f %8.1f\n", rows[i].name, spent_s, 100 * spent_s / HOUR_S,

@@ -322,6 +322,22 @@ static void huge_values_give_a_mixture_all_the_same(void **state)
     }
 }
 
+/* Returns how many parts are 0. */
+static size_t assert_positive_minimum(struct problem *problem, double slope_max)
+{
+    size_t at_edge = 0;
+
+    linear_minimise_positive(problem->matrix, problem->linear, problem->n, problem->parts);
+    for (size_t i = 0; i < problem->n; i++) {
+        double slope = product(problem->matrix, problem->n, i, problem->parts) - problem->linear[i];
+
+        assert_true(problem->parts[i] >= 0);
+        assert_true(problem->parts[i] > 0 ? fabs(slope) < slope_max : slope > -slope_max);
+        at_edge += problem->parts[i] == 0;
+    }
+    return at_edge;
+}
+
 static void a_minimum_over_what_is_not_negative_has_no_slope_that_leads_further(void **state)
 {
     struct random_source random = {7};
@@ -331,16 +347,43 @@ static void a_minimum_over_what_is_not_negative_has_no_slope_that_leads_further(
     (void)state;
     for (size_t trial = 0; trial < MIXTURE_TRIALS; trial++) {
         make_problem(&random, 1 + trial % SIZE_MOST, &problem);
-        linear_minimise_positive(problem.matrix, problem.linear, problem.n, problem.parts);
-        for (size_t i = 0; i < problem.n; i++) {
-            double slope = product(problem.matrix, problem.n, i, problem.parts) - problem.linear[i];
-
-            assert_true(problem.parts[i] >= 0);
-            assert_true(problem.parts[i] > 0 ? fabs(slope) < 1e-3 : slope > -1e-3);
-            at_edge += problem.parts[i] == 0;
-        }
+        at_edge += assert_positive_minimum(&problem, 1e-4);
     }
     assert_true(at_edge > 100);
+}
+
+/* As many parts as there can be, of which only ten directions are told apart. */
+static void parts_that_are_alike_are_found_to_the_last_digits(void **state)
+{
+    enum { FEATURES = 10, PARTS = 32 };
+    static struct problem problem = {.n = PARTS};
+    struct random_source random = {11};
+
+    (void)state;
+    for (size_t trial = 0; trial < MIXTURE_TRIALS; trial++) {
+        double b[PARTS][FEATURES], seen[FEATURES] = {0};
+
+        for (size_t i = 0; i < PARTS; i++) {
+            double amount = MAX(2 * random_part(&random) - 1, 0.0);
+
+            for (size_t f = 0; f < FEATURES; f++) {
+                b[i][f] = 9 * random_part(&random);
+                seen[f] += amount * b[i][f] / PARTS;
+            }
+        }
+        for (size_t i = 0; i < PARTS; i++) {
+            problem.linear[i] = 0;
+            problem.parts[i] = trial % 2 ? 0 : 1.0 / PARTS;
+            for (size_t f = 0; f < FEATURES; f++)
+                problem.linear[i] += b[i][f] * seen[f];
+            for (size_t k = 0; k < PARTS; k++) {
+                problem.matrix[i * PARTS + k] = (i == k) - 1.0 / PARTS;
+                for (size_t f = 0; f < FEATURES; f++)
+                    problem.matrix[i * PARTS + k] += b[i][f] * b[k][f];
+            }
+        }
+        assert_positive_minimum(&problem, 1e-3);
+    }
 }
 
 static void a_part_without_curvature_stays_where_it_is(void **state)
@@ -370,6 +413,7 @@ int main(void)
         cmocka_unit_test(weight_on_one_vertex_finds_its_way_to_another),
         cmocka_unit_test(huge_values_give_a_mixture_all_the_same),
         cmocka_unit_test(a_minimum_over_what_is_not_negative_has_no_slope_that_leads_further),
+        cmocka_unit_test(parts_that_are_alike_are_found_to_the_last_digits),
         cmocka_unit_test(a_part_without_curvature_stays_where_it_is),
     };
 

@@ -161,7 +161,7 @@ void mps_clients_learn(struct mps_clients *clients, const struct intensity *inte
     if (!slot_read(slot, &reading))
         return;
     is_busy = reading.busy_s >= BUSY_MIN * duration_s;
-    is_unmixed = unmix_slot(intensity, slot, slot_workers(slot), &unmixed);
+    is_unmixed = unmix_slot(intensity, slot, slot_workers(slot), &unmixed, NULL);
     if (!is_busy && !is_unmixed)
         return;
     for (size_t i = 0; i < clients->count; i++)
@@ -182,7 +182,8 @@ bool mps_clients_are_unmixed(const struct mps_group *group)
 }
 
 static void divide_unmixed(const struct mps_group *group, const struct unmixed *unmixed,
-                           double unconfirmed, struct intensity_shares *ret_shares)
+                           const double *variances, double unconfirmed,
+                           struct intensity_shares *ret_shares)
 {
     double misfit = MAX(group->misfit, MISFIT_MIN);
     double by_model = unmixed->is_measured ? MODEL_ERROR_ALONE : MODEL_ERROR;
@@ -197,7 +198,7 @@ static void divide_unmixed(const struct mps_group *group, const struct unmixed *
         if (share <= 0)
             continue;
         ret_shares->of[t] = share;
-        ret_shares->error[t] = sqrt(misfit * MAX(unmixed->variance[t], 0.0) / (share * share) +
+        ret_shares->error[t] = sqrt(misfit * MAX(variances[t], 0.0) / (share * share) +
                                     others * others * relative + unconfirmed * unconfirmed);
     }
 }
@@ -298,11 +299,13 @@ bool mps_clients_divide(const struct mps_clients *clients, const struct intensit
 {
     uint32_t present = slot_workers(slot);
     const struct mps_group *group = mps_clients_find(clients, present);
+    double variances[TENANTS_MAX];
     struct unmixed unmixed;
 
-    if (group && mps_clients_are_unmixed(group) && unmix_slot(intensity, slot, present, &unmixed)) {
-        divide_unmixed(group, &unmixed, are_confirmed(clients, present) ? 0 : UNCONFIRMED_ERROR,
-                       ret_shares);
+    if (group && mps_clients_are_unmixed(group) &&
+        unmix_slot(intensity, slot, present, &unmixed, variances)) {
+        divide_unmixed(group, &unmixed, variances,
+                       are_confirmed(clients, present) ? 0 : UNCONFIRMED_ERROR, ret_shares);
         return true;
     }
     /* Samples do tell MPS as a whole from a process beside it. */

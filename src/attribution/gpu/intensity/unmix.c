@@ -88,6 +88,7 @@ static void find_amounts(struct mixed *mixed)
     for (size_t i = 0; i < n; i++) {
         const double *mine = mixed->signatures[i];
 
+        mixed->amounts[i] = 1.0 / (double)n; /* nearer than 0 */
         for (size_t k = 0; k < n; k++) {
             double sum = alike * ((i == k) - 1.0 / (double)n);
 
@@ -123,17 +124,18 @@ static double misfit_of(const struct mixed *mixed)
 
 /* The variance of each share s of the energies e, whose covariance is C: a share changes with
  * (e_i - s), so that it is C_ii - 2 s (C 1)_i + s^2 1'C1, over the square of the sum. */
-static void find_variances(const struct mixed *mixed, double total, struct unmixed *unmixed)
+static void find_variances(const struct mixed *mixed, const struct unmixed *unmixed,
+                           double *ret_variances)
 {
     double factor[TENANTS_MAX * TENANTS_MAX], covariance[TENANTS_MAX * TENANTS_MAX], of_all = 0;
-    double with_all[TENANTS_MAX] = {0};
+    double with_all[TENANTS_MAX] = {0}, total = unmixed->explained_w;
     size_t n = mixed->count;
 
     for (size_t i = 0; i < n * n; i++)
         factor[i] = mixed->matrix[i];
     if (!linear_factor(factor, n)) {
         for (size_t i = 0; i < n; i++)
-            unmixed->variance[mixed->tenants[i]] = 1;
+            ret_variances[mixed->tenants[i]] = 1;
         return;
     }
     linear_invert(factor, n, covariance);
@@ -148,14 +150,14 @@ static void find_variances(const struct mixed *mixed, double total, struct unmix
         uint32_t t = mixed->tenants[i];
         double share = unmixed->watts[t] / total;
 
-        unmixed->variance[t] =
+        ret_variances[t] =
             (covariance[i * n + i] - 2 * share * with_all[i] + share * share * of_all) /
             (total * total);
     }
 }
 
 bool unmix_slot(const struct intensity *intensity, const struct slot *slot, uint32_t tenants,
-                struct unmixed *ret_unmixed)
+                struct unmixed *ret_unmixed, double *ret_variances)
 {
     struct mixed mixed = {.count = 0};
     struct unmixed unmixed = {.explained_w = 0};
@@ -176,7 +178,8 @@ bool unmix_slot(const struct intensity *intensity, const struct slot *slot, uint
         return false;
     unmixed.measured_w = mixed.device[FEATURE_POWER];
     unmixed.misfit = misfit_of(&mixed);
-    find_variances(&mixed, unmixed.explained_w, &unmixed);
+    if (ret_variances)
+        find_variances(&mixed, &unmixed, ret_variances);
     *ret_unmixed = unmixed;
     return true;
 }

@@ -12,13 +12,13 @@
 struct unmixed {
     double amounts[TENANTS_MAX];    /* 1: as much as when it was alone and always busy */
     double watts[TENANTS_MAX];      /* above idle, at the reference clock: amount x watts alone */
-    double variance[TENANTS_MAX];   /* of the share of each */
     double explained_w, measured_w; /* of the device: the sum, and what the counter shows */
     double misfit;                  /* 1: units and watts are off by their noise */
     bool is_measured;               /* all of the programs were alone once */
 };
 
 /* False if one of the tenants (bits) is unknown, or if nothing ran. Needs GPM: watts alone do not
- * tell who drew them. */
+ * tell who drew them. Writes the variance of each tenant's share, too, unless that is NULL: it
+ * takes as long as all the rest. */
 bool unmix_slot(const struct intensity *intensity, const struct slot *slot, uint32_t tenants,
-                struct unmixed *ret_unmixed);
+                struct unmixed *ret_unmixed, double *ret_variances);
