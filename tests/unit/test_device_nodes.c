@@ -1,9 +1,8 @@
 /* identity/gpus/device_nodes and identity/gpus/device_rules: the GPUs that a container can open. */
-#include "unit.h"
+#include "node_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,110 +23,39 @@
 #define IN_A_V1 "5:devices:/docker/" A "\n1:name=systemd:/docker/" A "\n0::/\n"
 #define RULES_A "sys/fs/cgroup/devices/docker/" A "/devices.list"
 
-/* A machine of ordinary files. Only root can make nodes: here, a file's length is its number. */
-struct fixture {
-    char path[40];
-    int fd;
-    struct host host;
-    struct process_table *table;
-    struct attachments *attachments;
-};
-
-static int set_up(void **state)
+static void put(const struct node *node, const char *path, const char *text)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
-
-    if (!fixture)
-        return -1;
-    strcpy(fixture->path, "/tmp/test_device_nodes.XXXXXX");
-    if (!mkdtemp(fixture->path))
-        return -1;
-    fixture->fd = open(fixture->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    mkdirat(fixture->fd, "proc", 0700);
-    mkdirat(fixture->fd, "sys", 0700);
-    fixture->host = (struct host){.procfs_fd = openat(fixture->fd, "proc", O_PATH | O_CLOEXEC),
-                                  .sysfs_fd = openat(fixture->fd, "sys", O_PATH | O_CLOEXEC),
-                                  .rootfs_fd = -1};
-    *state = fixture;
-    return process_table_new(&fixture->host, &fixture->table) < 0 ||
-                   attachments_new(&fixture->attachments) < 0
-               ? -1
-               : 0;
+    tree_write(node->path, path, text);
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-    (void)status;
-    (void)type;
-    (void)walk;
-    return remove(path);
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-
-    attachments_free(fixture->attachments);
-    process_table_free(fixture->table);
-    host_close(&fixture->host);
-    close(fixture->fd);
-    nftw(fixture->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    free(fixture);
-    return 0;
-}
-
-/* Makes the directories around it, too. */
-static int create(const struct fixture *fixture, const char *path)
-{
-    char copy[512];
-    int fd;
-
-    snprintf(copy, sizeof(copy), "%s", path);
-    for (char *slash = strchr(copy, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdirat(fixture->fd, copy, 0700);
-        *slash = '/';
-    }
-    fd = openat(fixture->fd, copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
-    return fd;
-}
-
-static void put(const struct fixture *fixture, const char *path, const char *text)
-{
-    int fd = create(fixture, path);
-
-    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
-    close(fd);
-}
-
-static void put_process(const struct fixture *fixture, uint32_t pid, const char *cgroup)
+static void put_process(const struct node *node, uint32_t pid, const char *cgroup)
 {
     char path[128];
 
     snprintf(path, sizeof(path), "proc/%u/cgroup", pid);
-    put(fixture, path, cgroup);
+    put(node, path, cgroup);
 }
 
-static void put_node(const struct fixture *fixture, uint32_t pid, const char *name,
-                     unsigned major_number, unsigned minor_number)
+/* Only root can make nodes: here, a file's length is its number. */
+static void put_node(const struct node *node, uint32_t pid, const char *name, unsigned major_number,
+                     unsigned minor_number)
 {
     char path[128];
     int fd;
 
     snprintf(path, sizeof(path), "proc/%u/root/dev/%s", pid, name);
-    fd = create(fixture, path);
+    fd = tree_open(node->path, path);
     assert_int_equal(ftruncate(fd, 1000 * (off_t)major_number + minor_number), 0);
     close(fd);
 }
 
-static void put_gpu(const struct fixture *fixture, uint32_t pid, unsigned minor_number)
+static void put_gpu(const struct node *node, uint32_t pid, unsigned minor_number)
 {
     char name[32];
 
     snprintf(name, sizeof(name), "nvidia%u", minor_number);
-    put_node(fixture, pid, name, 195, minor_number);
-    put_node(fixture, pid, "nvidiactl", 195, 255);
+    put_node(node, pid, name, 195, minor_number);
+    put_node(node, pid, "nvidiactl", 195, 255);
 }
 
 static size_t stat_count;
@@ -155,11 +83,11 @@ static struct workload_owner container(const char *id)
 }
 
 /* The minors in `found`, "!" before those by privilege; the result otherwise. */
-static int find(const struct fixture *fixture, uint32_t pid, device_nodes_stat *how, char *found)
+static int find(const struct node *node, uint32_t pid, device_nodes_stat *how, char *found)
 {
     const struct workload_owner owner = container(A);
     struct gpu_access_list gpus = {.count = 0};
-    int r = device_nodes_find(&fixture->host, pid, &owner, how, &gpus);
+    int r = device_nodes_find(&node->host, pid, &owner, how, &gpus);
 
     found[0] = '\0';
     for (size_t i = 0; i < gpus.count; i++) {
@@ -172,148 +100,148 @@ static int find(const struct fixture *fixture, uint32_t pid, device_nodes_stat *
 
 static void the_nodes_in_a_containers_dev_are_its_gpus(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
     char found[1024];
 
-    put_process(fixture, 10, IN_A);
-    put_gpu(fixture, 10, 0);
-    put_gpu(fixture, 10, 3);
-    put_gpu(fixture, 10, 11);
-    put_node(fixture, 10, "nvidia-modeset", 195, 254);
-    assert_int_equal(find(fixture, 10, stat_at, found), 0);
+    put_process(node, 10, IN_A);
+    put_gpu(node, 10, 0);
+    put_gpu(node, 10, 3);
+    put_gpu(node, 10, 11);
+    put_node(node, 10, "nvidia-modeset", 195, 254);
+    assert_int_equal(find(node, 10, stat_at, found), 0);
     assert_string_equal(found, "0 3 11");
 }
 
 static void what_is_no_node_of_that_number_is_no_gpu(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
     char found[1024];
 
-    put_process(fixture, 10, IN_A);
-    put_node(fixture, 10, "nvidiactl", 195, 255);
-    put_node(fixture, 10, "nvidia0", 1, 3);   /* /dev/null by another name */
-    put_node(fixture, 10, "nvidia1", 195, 2); /* another GPU's */
-    put(fixture, "proc/10/root/dev/nvidia2/x", "");
-    assert_int_equal(symlinkat("nvidiactl", fixture->fd, "proc/10/root/dev/nvidia3"), 0);
-    put_node(fixture, 10, "nvidia04", 195, 4);
-    assert_int_equal(find(fixture, 10, stat_at, found), 0);
+    put_process(node, 10, IN_A);
+    put_node(node, 10, "nvidiactl", 195, 255);
+    put_node(node, 10, "nvidia0", 1, 3);   /* /dev/null by another name */
+    put_node(node, 10, "nvidia1", 195, 2); /* another GPU's */
+    put(node, "proc/10/root/dev/nvidia2/x", "");
+    assert_int_equal(symlinkat("nvidiactl", node->fd, "proc/10/root/dev/nvidia3"), 0);
+    put_node(node, 10, "nvidia04", 195, 4);
+    assert_int_equal(find(node, 10, stat_at, found), 0);
     assert_string_equal(found, "");
 }
 
 static void ordinary_files_are_no_nodes(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
     char found[1024];
 
-    put_process(fixture, 10, IN_A);
-    put_gpu(fixture, 10, 0);
-    assert_int_equal(find(fixture, 10, device_nodes_stat_at, found), 0);
+    put_process(node, 10, IN_A);
+    put_gpu(node, 10, 0);
+    assert_int_equal(find(node, 10, device_nodes_stat_at, found), 0);
     assert_string_equal(found, "");
 }
 
 static void one_stat_is_enough_where_there_is_no_driver(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
     char found[1024];
 
-    put_process(fixture, 10, IN_A);
-    put_node(fixture, 10, "null", 1, 3);
-    put_node(fixture, 10, "nvidia0", 195, 0); /* unusable */
+    put_process(node, 10, IN_A);
+    put_node(node, 10, "null", 1, 3);
+    put_node(node, 10, "nvidia0", 195, 0); /* unusable */
     stat_count = 0;
-    assert_int_equal(find(fixture, 10, stat_at, found), 0);
+    assert_int_equal(find(node, 10, stat_at, found), 0);
     assert_string_equal(found, "");
     assert_int_equal(stat_count, 1);
 }
 
 static void a_dev_that_leads_elsewhere_is_not_followed(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
     char found[1024];
 
-    put_process(fixture, 10, IN_A);
-    put_process(fixture, 11, IN_A);
-    put_gpu(fixture, 10, 0);
-    put(fixture, "proc/11/root/x", "");
-    assert_int_equal(symlinkat("../../10/root/dev", fixture->fd, "proc/11/root/dev"), 0);
-    assert_int_equal(find(fixture, 11, stat_at, found), 0);
+    put_process(node, 10, IN_A);
+    put_process(node, 11, IN_A);
+    put_gpu(node, 10, 0);
+    put(node, "proc/11/root/x", "");
+    assert_int_equal(symlinkat("../../10/root/dev", node->fd, "proc/11/root/dev"), 0);
+    assert_int_equal(find(node, 11, stat_at, found), 0);
     assert_string_equal(found, "");
-    put_process(fixture, 12, IN_A);
-    put(fixture, "proc/12/root/dev", "no directory");
-    assert_int_equal(find(fixture, 12, stat_at, found), 0);
+    put_process(node, 12, IN_A);
+    put(node, "proc/12/root/dev", "no directory");
+    assert_int_equal(find(node, 12, stat_at, found), 0);
     assert_string_equal(found, "");
-    assert_int_equal(mkfifoat(fixture->fd, "proc/13", 0600), 0);
-    assert_true(find(fixture, 13, stat_at, found) < 0);
+    assert_int_equal(mkfifoat(node->fd, "proc/13", 0600), 0);
+    assert_true(find(node, 13, stat_at, found) < 0);
 }
 
 static void a_process_of_another_owner_does_not_count(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
     char found[1024];
 
-    put_process(fixture, 10, IN_B);
-    put_gpu(fixture, 10, 0);
-    assert_int_equal(find(fixture, 10, stat_at, found), -ESRCH);
+    put_process(node, 10, IN_B);
+    put_gpu(node, 10, 0);
+    assert_int_equal(find(node, 10, stat_at, found), -ESRCH);
     assert_string_equal(found, "");
-    assert_int_equal(find(fixture, 99, stat_at, found), -ESRCH);
+    assert_int_equal(find(node, 99, stat_at, found), -ESRCH);
 }
 
 static void a_root_that_cannot_be_opened_is_an_error(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
     char found[1024];
 
-    put_process(fixture, 10, IN_A);
-    assert_true(find(fixture, 10, stat_at, found) < 0);
+    put_process(node, 10, IN_A);
+    assert_true(find(node, 10, stat_at, found) < 0);
 }
 
 static void rules_that_forbid_a_node_count_more_than_the_node(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
     char found[1024];
 
-    put_process(fixture, 10, IN_A_V1);
-    put_gpu(fixture, 10, 0);
-    put_gpu(fixture, 10, 1);
-    put(fixture, RULES_A, "c *:* m\nb *:* m\nc 1:3 rwm\nc 195:255 rw\nc 195:1 rw\n");
-    assert_int_equal(find(fixture, 10, stat_at, found), 0);
+    put_process(node, 10, IN_A_V1);
+    put_gpu(node, 10, 0);
+    put_gpu(node, 10, 1);
+    put(node, RULES_A, "c *:* m\nb *:* m\nc 1:3 rwm\nc 195:255 rw\nc 195:1 rw\n");
+    assert_int_equal(find(node, 10, stat_at, found), 0);
     assert_string_equal(found, "1");
-    put(fixture, RULES_A, "c *:* m\nb *:* m\n"); /* made with CAP_MKNOD */
-    assert_int_equal(find(fixture, 10, stat_at, found), 0);
+    put(node, RULES_A, "c *:* m\nb *:* m\n"); /* made with CAP_MKNOD */
+    assert_int_equal(find(node, 10, stat_at, found), 0);
     assert_string_equal(found, "");
-    put(fixture, RULES_A, "a *:* rwm\n");
-    assert_int_equal(find(fixture, 10, stat_at, found), 0);
+    put(node, RULES_A, "a *:* rwm\n");
+    assert_int_equal(find(node, 10, stat_at, found), 0);
     assert_string_equal(found, "!0 !1");
 }
 
 /* The text has the mark of delegation, the file system does not. */
 static void rules_are_found_below_what_is_a_tenants(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
     char found[1024];
 
-    put_process(fixture, 10, "5:devices:/docker/" A "//100000/init.scope\n0::/docker/" A "\n");
-    put_gpu(fixture, 10, 0);
-    put_gpu(fixture, 10, 1);
-    put(fixture, RULES_A, "a *:* rwm\n");
-    put(fixture, "sys/fs/cgroup/devices/docker/" A "/init.scope/devices.list",
+    put_process(node, 10, "5:devices:/docker/" A "//100000/init.scope\n0::/docker/" A "\n");
+    put_gpu(node, 10, 0);
+    put_gpu(node, 10, 1);
+    put(node, RULES_A, "a *:* rwm\n");
+    put(node, "sys/fs/cgroup/devices/docker/" A "/init.scope/devices.list",
         "c 195:255 rw\nc 195:1 rw\n");
-    assert_int_equal(find(fixture, 10, stat_at, found), 0);
+    assert_int_equal(find(node, 10, stat_at, found), 0);
     assert_string_equal(found, "1");
-    put_process(fixture, 10, "5:devices:/docker/" A "//100000\n");
-    put(fixture, RULES_A, "c 195:255 rw\nc 195:0 rw\n");
-    assert_int_equal(find(fixture, 10, stat_at, found), 0);
+    put_process(node, 10, "5:devices:/docker/" A "//100000\n");
+    put(node, RULES_A, "c 195:255 rw\nc 195:0 rw\n");
+    assert_int_equal(find(node, 10, stat_at, found), 0);
     assert_string_equal(found, "0");
 }
 
 static void a_container_with_the_kernels_log_has_everything(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
     char found[1024];
 
-    put_process(fixture, 10, IN_A);
-    put_gpu(fixture, 10, 0);
-    put_node(fixture, 10, "kmsg", 1, 11);
-    assert_int_equal(find(fixture, 10, stat_at, found), 0);
+    put_process(node, 10, IN_A);
+    put_gpu(node, 10, 0);
+    put_node(node, 10, "kmsg", 1, 11);
+    assert_int_equal(find(node, 10, stat_at, found), 0);
     assert_string_equal(found, "!0");
 }
 
@@ -373,82 +301,80 @@ static void note(void *context, const struct attachment *attachment)
     sprintf((char *)context + strlen(context), "%c%u ", attachment->owner_id[0], attachment->index);
 }
 
-static const char *scan(struct fixture *fixture, uint64_t now_us)
+static const char *scan(struct node *node, uint64_t now_us)
 {
     static char text[4096];
 
     text[0] = '\0';
-    assert_int_equal(process_table_scan(fixture->table, false, NULL, NULL), 0);
-    device_nodes_scan(&fixture->host, fixture->table, stat_at, fixture->attachments, 15, now_us);
-    attachments_each(fixture->attachments, now_us, note, text);
+    assert_int_equal(process_table_scan(node->table, false, NULL, NULL), 0);
+    device_nodes_scan(&node->host, node->table, stat_at, node->attachments, 15, now_us);
+    attachments_each(node->attachments, now_us, note, text);
     return text;
 }
 
-static void remove_process(struct fixture *fixture, const char *pid)
+static void remove_process(struct node *node, const char *pid)
 {
     char path[128];
 
-    snprintf(path, sizeof(path), "%s/proc/%s", fixture->path, pid);
-    nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    snprintf(path, sizeof(path), "proc/%s", pid);
+    tree_remove(node->path, path);
 }
 
 static void containers_are_inspected_when_they_appear_and_once_a_minute(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
 
-    put_process(fixture, 10, IN_A);
-    put_gpu(fixture, 10, 0);
-    put_process(fixture, 11, IN_A); /* one of a container is enough */
-    put_process(fixture, 20, IN_B);
-    put(fixture, "proc/20/root/dev/null", "");
-    assert_string_equal(scan(fixture, 1 * USEC_PER_SEC), "a0 ");
-    put_gpu(fixture, 20, 1);
+    put_process(node, 10, IN_A);
+    put_gpu(node, 10, 0);
+    put_process(node, 11, IN_A); /* one of a container is enough */
+    put_process(node, 20, IN_B);
+    put(node, "proc/20/root/dev/null", "");
+    assert_string_equal(scan(node, 1 * USEC_PER_SEC), "a0 ");
+    put_gpu(node, 20, 1);
     stat_count = 0;
-    assert_string_equal(scan(fixture, 60 * USEC_PER_SEC), "a0 ");
+    assert_string_equal(scan(node, 60 * USEC_PER_SEC), "a0 ");
     assert_int_equal(stat_count, 0);
-    assert_string_equal(scan(fixture, 61 * USEC_PER_SEC), "a0 b1 ");
-    remove_process(fixture, "20");
-    assert_string_equal(scan(fixture, 62 * USEC_PER_SEC), "a0 ");
-    remove_process(fixture, "10"); /* the other process of it has no root */
-    assert_string_equal(scan(fixture, 63 * USEC_PER_SEC), "a0 ");
-    remove_process(fixture, "11");
-    assert_string_equal(scan(fixture, 64 * USEC_PER_SEC), "");
+    assert_string_equal(scan(node, 61 * USEC_PER_SEC), "a0 b1 ");
+    remove_process(node, "20");
+    assert_string_equal(scan(node, 62 * USEC_PER_SEC), "a0 ");
+    remove_process(node, "10"); /* the other process of it has no root */
+    assert_string_equal(scan(node, 63 * USEC_PER_SEC), "a0 ");
+    remove_process(node, "11");
+    assert_string_equal(scan(node, 64 * USEC_PER_SEC), "");
 }
 
 static void only_containers_that_the_node_itself_named_are_inspected(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
 
-    put_process(fixture, 10,
+    put_process(node, 10,
                 "0::/user.slice/user-1000.slice/user@1000.service/user.slice/"
                 "libpod-" A ".scope/container\n");
-    put_gpu(fixture, 10, 0);
-    put_process(fixture, 20, "0::/system.slice/ssh.service\n");
-    put_gpu(fixture, 20, 0);
+    put_gpu(node, 10, 0);
+    put_process(node, 20, "0::/system.slice/ssh.service\n");
+    put_gpu(node, 20, 0);
     stat_count = 0;
-    assert_string_equal(scan(fixture, 1), "");
+    assert_string_equal(scan(node, 1), "");
     assert_int_equal(stat_count, 0);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_nodes_in_a_containers_dev_are_its_gpus),
-        TEST(what_is_no_node_of_that_number_is_no_gpu),
-        TEST(ordinary_files_are_no_nodes),
-        TEST(one_stat_is_enough_where_there_is_no_driver),
-        TEST(a_dev_that_leads_elsewhere_is_not_followed),
-        TEST(a_process_of_another_owner_does_not_count),
-        TEST(a_root_that_cannot_be_opened_is_an_error),
-        TEST(rules_that_forbid_a_node_count_more_than_the_node),
-        TEST(rules_are_found_below_what_is_a_tenants),
-        TEST(a_container_with_the_kernels_log_has_everything),
+        node_test(the_nodes_in_a_containers_dev_are_its_gpus),
+        node_test(what_is_no_node_of_that_number_is_no_gpu),
+        node_test(ordinary_files_are_no_nodes),
+        node_test(one_stat_is_enough_where_there_is_no_driver),
+        node_test(a_dev_that_leads_elsewhere_is_not_followed),
+        node_test(a_process_of_another_owner_does_not_count),
+        node_test(a_root_that_cannot_be_opened_is_an_error),
+        node_test(rules_that_forbid_a_node_count_more_than_the_node),
+        node_test(rules_are_found_below_what_is_a_tenants),
+        node_test(a_container_with_the_kernels_log_has_everything),
         cmocka_unit_test(rules_allow_what_they_name_for_reading_and_writing),
         cmocka_unit_test(the_path_is_that_of_the_devices_controller),
-        TEST(containers_are_inspected_when_they_appear_and_once_a_minute),
-        TEST(only_containers_that_the_node_itself_named_are_inspected),
+        node_test(containers_are_inspected_when_they_appear_and_once_a_minute),
+        node_test(only_containers_that_the_node_itself_named_are_inspected),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,7 @@
 /* identity/job_gpus: the GPUs of jobs and units, by device rules and environments. */
-#include "unit.h"
+#include "node_fixture.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,97 +156,37 @@ static void the_step_is_that_of_the_cgroup(void **state)
 
 /* From here on: a node of ordinary files. */
 
-struct fixture {
-    char path[40];
-    int fd;
-    struct host host;
-    struct process_table *table;
-    struct attachments *attachments;
-};
-
-static int set_up(void **state)
+static void put_bytes(const struct node *node, const char *path, const char *text, size_t len)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    _cleanup_close_ int fd = tree_open(node->path, path);
 
-    if (!fixture)
-        return -1;
-    strcpy(fixture->path, "/tmp/test_job_gpus.XXXXXX");
-    if (!mkdtemp(fixture->path))
-        return -1;
-    fixture->fd = open(fixture->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    mkdirat(fixture->fd, "proc", 0700);
-    mkdirat(fixture->fd, "sys", 0700);
-    fixture->host = (struct host){.procfs_fd = openat(fixture->fd, "proc", O_PATH | O_CLOEXEC),
-                                  .sysfs_fd = openat(fixture->fd, "sys", O_PATH | O_CLOEXEC),
-                                  .rootfs_fd = -1};
-    *state = fixture;
-    return process_table_new(&fixture->host, &fixture->table) < 0 ||
-                   attachments_new(&fixture->attachments) < 0
-               ? -1
-               : 0;
-}
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-    (void)status;
-    (void)type;
-    (void)walk;
-    return remove(path);
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-
-    attachments_free(fixture->attachments);
-    process_table_free(fixture->table);
-    host_close(&fixture->host);
-    close(fixture->fd);
-    nftw(fixture->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    free(fixture);
-    return 0;
-}
-
-static void put_bytes(const struct fixture *fixture, const char *path, const char *text, size_t len)
-{
-    char copy[512];
-    int fd;
-
-    snprintf(copy, sizeof(copy), "%s", path);
-    for (char *slash = strchr(copy, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdirat(fixture->fd, copy, 0700);
-        *slash = '/';
-    }
-    fd = openat(fixture->fd, copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
     assert_int_equal(fs_write_all(fd, text, len), 0);
-    close(fd);
+    assert_int_equal(ftruncate(fd, (off_t)len), 0);
 }
 
-static void put(const struct fixture *fixture, const char *path, const char *text)
+static void put(const struct node *node, const char *path, const char *text)
 {
-    put_bytes(fixture, path, text, strlen(text));
+    put_bytes(node, path, text, strlen(text));
 }
 
 /* One variable is enough. */
-static void put_process(const struct fixture *fixture, uint32_t pid, const char *cgroup,
+static void put_process(const struct node *node, uint32_t pid, const char *cgroup,
                         const char *variable)
 {
     char path[64];
 
     snprintf(path, sizeof(path), "proc/%u/cgroup", pid);
-    put(fixture, path, cgroup);
+    put(node, path, cgroup);
     snprintf(path, sizeof(path), "proc/%u/environ", pid);
-    put_bytes(fixture, path, variable, strlen(variable) + 1);
+    put_bytes(node, path, variable, strlen(variable) + 1);
 }
 
-static void put_rules(const struct fixture *fixture, const char *cgroup, const char *rules)
+static void put_rules(const struct node *node, const char *cgroup, const char *rules)
 {
     char path[256];
 
     snprintf(path, sizeof(path), "sys/fs/cgroup/devices%s/devices.list", cgroup);
-    put(fixture, path, rules);
+    put(node, path, rules);
 }
 
 static void note(void *context, const struct attachment *attachment)
@@ -259,14 +198,14 @@ static void note(void *context, const struct attachment *attachment)
             attachment->owner_id, attachment->is_unverified ? "?" : "", attachment->index);
 }
 
-static const char *scan(struct fixture *fixture, uint64_t now_us)
+static const char *scan(struct node *node, uint64_t now_us)
 {
     static char text[4096];
 
     text[0] = '\0';
-    assert_int_equal(process_table_scan(fixture->table, false, NULL, NULL), 0);
-    job_gpus_scan(&fixture->host, fixture->table, fixture->attachments, 16, 2000, now_us);
-    attachments_each(fixture->attachments, now_us, note, text);
+    assert_int_equal(process_table_scan(node->table, false, NULL, NULL), 0);
+    job_gpus_scan(&node->host, node->table, node->attachments, 16, 2000, now_us);
+    attachments_each(node->attachments, now_us, note, text);
     return text;
 }
 
@@ -275,84 +214,82 @@ static const char *scan(struct fixture *fixture, uint64_t now_us)
 
 static void the_rules_of_a_job_are_those_around_all_its_steps(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
 
-    put_process(fixture, 10, IN(JOB "/step_batch/task_0"), "SLURM_JOB_GPUS=3");
-    put_rules(fixture, JOB, V1 "c 195:0 rwm\nc 195:1 rwm\n");
-    put_rules(fixture, JOB "/step_batch/task_0", V1 "c 195:0 rwm\n");
-    assert_string_equal(scan(fixture, 1), "slurm 7 0; slurm 7 1; ");
+    put_process(node, 10, IN(JOB "/step_batch/task_0"), "SLURM_JOB_GPUS=3");
+    put_rules(node, JOB, V1 "c 195:0 rwm\nc 195:1 rwm\n");
+    put_rules(node, JOB "/step_batch/task_0", V1 "c 195:0 rwm\n");
+    assert_string_equal(scan(node, 1), "slurm 7 0; slurm 7 1; ");
 }
 
 static void an_environment_proves_nothing_against_rules(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
 
-    put_process(fixture, 10, IN(JOB "/step_batch"), "SLURM_JOB_GPUS=0,1");
-    put_rules(fixture, JOB, V1);
-    assert_string_equal(scan(fixture, 1), "");
+    put_process(node, 10, IN(JOB "/step_batch"), "SLURM_JOB_GPUS=0,1");
+    put_rules(node, JOB, V1);
+    assert_string_equal(scan(node, 1), "");
 }
 
 static void an_environment_counts_where_everything_is_allowed_or_cannot_be_read(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
 
-    put_process(fixture, 10, IN(JOB "/step_batch"), "SLURM_JOB_GPUS=1");
-    put_rules(fixture, JOB, "a *:* rwm\n");
-    put_process(fixture, 20, "0::/system.slice/slurmstepd.scope/job_8/step_3/user/task_0\n",
+    put_process(node, 10, IN(JOB "/step_batch"), "SLURM_JOB_GPUS=1");
+    put_rules(node, JOB, "a *:* rwm\n");
+    put_process(node, 20, "0::/system.slice/slurmstepd.scope/job_8/step_3/user/task_0\n",
                 "SLURM_STEP_GPUS=2");
-    put_process(fixture, 21, "0::/system.slice/slurmstepd.scope/job_8/step_4/user/task_0\n",
+    put_process(node, 21, "0::/system.slice/slurmstepd.scope/job_8/step_4/user/task_0\n",
                 "SLURM_STEP_GPUS=3");
     /* The devices controller has no cgroup of this job, so its rules are of something else. */
-    put_process(fixture, 30, "6:freezer:/slurm_n/uid_0/job_9/step_batch\n5:devices:/x\n",
+    put_process(node, 30, "6:freezer:/slurm_n/uid_0/job_9/step_batch\n5:devices:/x\n",
                 "SLURM_JOB_GPUS=4");
-    put_rules(fixture, "/x", V1 "c 195:0 rwm\n");
-    assert_string_equal(scan(fixture, 1), "slurm 7 ?1; slurm 8 ?2; slurm 8 ?3; slurm 9 ?4; ");
+    put_rules(node, "/x", V1 "c 195:0 rwm\n");
+    assert_string_equal(scan(node, 1), "slurm 7 ?1; slurm 8 ?2; slurm 8 ?3; slurm 9 ?4; ");
 }
 
 static void a_job_that_shows_nothing_yet_is_asked_again_soon(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
 
-    put_process(fixture, 10, IN(JOB "/step_batch"), "PATH=/bin");
-    assert_string_equal(scan(fixture, USEC_PER_SEC), "");
-    put_process(fixture, 10, IN(JOB "/step_batch"), "SLURM_JOB_GPUS=1");
-    assert_string_equal(scan(fixture, 2 * USEC_PER_SEC), "");
-    assert_string_equal(scan(fixture, 3 * USEC_PER_SEC), "slurm 7 ?1; ");
-    put_process(fixture, 10, IN(JOB "/step_batch"), "PATH=/bin"); /* it executed something else */
-    assert_string_equal(scan(fixture, 63 * USEC_PER_SEC), "slurm 7 ?1; ");
+    put_process(node, 10, IN(JOB "/step_batch"), "PATH=/bin");
+    assert_string_equal(scan(node, USEC_PER_SEC), "");
+    put_process(node, 10, IN(JOB "/step_batch"), "SLURM_JOB_GPUS=1");
+    assert_string_equal(scan(node, 2 * USEC_PER_SEC), "");
+    assert_string_equal(scan(node, 3 * USEC_PER_SEC), "slurm 7 ?1; ");
+    put_process(node, 10, IN(JOB "/step_batch"), "PATH=/bin"); /* it executed something else */
+    assert_string_equal(scan(node, 63 * USEC_PER_SEC), "slurm 7 ?1; ");
 }
 
 static void jobs_of_lsf_and_pbs_and_units_are_read_alike(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
 
-    put_process(fixture, 10, IN("/lsf/c/job.12.345.678"), "CUDA_VISIBLE_DEVICES=0");
-    put_rules(fixture, "/lsf/c/job.12.345.678", V1 "c 195:2 rw\n");
-    put_process(fixture, 20, IN("/pbs_jobs.service/jobid/5.server"), "CUDA_VISIBLE_DEVICES=" A);
-    put_process(fixture, 30, IN("/system.slice/inference.service"), "SLURM_JOB_GPUS=3");
-    put_rules(fixture, "/system.slice/inference.service", V1 "c 195:4 rwm\n");
-    put_process(fixture, 40, IN("/system.slice/ssh.service"), "SLURM_JOB_GPUS=3");
-    put_rules(fixture, "/system.slice/ssh.service", "a *:* rwm\n");
-    assert_string_equal(scan(fixture, 1), "lsf 12 2; pbs 5.server ?0; unit inference.service 4; ");
+    put_process(node, 10, IN("/lsf/c/job.12.345.678"), "CUDA_VISIBLE_DEVICES=0");
+    put_rules(node, "/lsf/c/job.12.345.678", V1 "c 195:2 rw\n");
+    put_process(node, 20, IN("/pbs_jobs.service/jobid/5.server"), "CUDA_VISIBLE_DEVICES=" A);
+    put_process(node, 30, IN("/system.slice/inference.service"), "SLURM_JOB_GPUS=3");
+    put_rules(node, "/system.slice/inference.service", V1 "c 195:4 rwm\n");
+    put_process(node, 40, IN("/system.slice/ssh.service"), "SLURM_JOB_GPUS=3");
+    put_rules(node, "/system.slice/ssh.service", "a *:* rwm\n");
+    assert_string_equal(scan(node, 1), "lsf 12 2; pbs 5.server ?0; unit inference.service 4; ");
 }
 
 /* What looks like a job below what a tenant may name is not one. */
 static void a_tenant_cannot_have_gpus_as_another_ones_job(void **state)
 {
-    struct fixture *fixture = *state;
+    struct node *node = *state;
 
-    put_process(fixture, 10,
+    put_process(node, 10,
                 "0::/user.slice/user-1000.slice/user@1000.service//1000/slurm/uid_0/job_7/"
                 "step_batch\n",
                 "SLURM_JOB_GPUS=1");
-    put_process(fixture, 20,
+    put_process(node, 20,
                 "0::/docker/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/"
                 "slurm/uid_0/job_7/step_batch\n",
                 "SLURM_JOB_GPUS=2");
-    assert_null(strstr(scan(fixture, 1), "slurm 7 "));
+    assert_null(strstr(scan(node, 1), "slurm 7 "));
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
@@ -360,12 +297,12 @@ int main(void)
         cmocka_unit_test(environments_name_gpus_as_their_scheduler_does),
         cmocka_unit_test(rules_prove_only_the_gpus_that_they_name),
         cmocka_unit_test(the_step_is_that_of_the_cgroup),
-        TEST(the_rules_of_a_job_are_those_around_all_its_steps),
-        TEST(an_environment_proves_nothing_against_rules),
-        TEST(an_environment_counts_where_everything_is_allowed_or_cannot_be_read),
-        TEST(a_job_that_shows_nothing_yet_is_asked_again_soon),
-        TEST(jobs_of_lsf_and_pbs_and_units_are_read_alike),
-        TEST(a_tenant_cannot_have_gpus_as_another_ones_job),
+        node_test(the_rules_of_a_job_are_those_around_all_its_steps),
+        node_test(an_environment_proves_nothing_against_rules),
+        node_test(an_environment_counts_where_everything_is_allowed_or_cannot_be_read),
+        node_test(a_job_that_shows_nothing_yet_is_asked_again_soon),
+        node_test(jobs_of_lsf_and_pbs_and_units_are_read_alike),
+        node_test(a_tenant_cannot_have_gpus_as_another_ones_job),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

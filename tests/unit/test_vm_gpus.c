@@ -1,5 +1,5 @@
 /* identity/vm_gpus: the GPUs of virtual machines, by QEMU's command line and sysfs. */
-#include "tree_fixture.h"
+#include "node_fixture.h"
 
 #include <stdlib.h>
 
@@ -167,53 +167,6 @@ static void the_link_of_a_mediated_device_names_the_one_above(void **state)
 }
 
 /* From here on: a node of ordinary files. */
-
-struct node {
-    char path[40];
-    struct host host;
-    struct process_table *table;
-    struct attachments *attachments;
-};
-
-static int open_folder(const char *root, const char *name)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "%s/%s", root, name);
-    mkdir(path, 0755);
-    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
-static int set_up(void **state)
-{
-    struct node *node = calloc(1, sizeof(*node));
-
-    if (!node)
-        return -1;
-    strcpy(node->path, "/tmp/test_vm_gpus.XXXXXX");
-    if (!mkdtemp(node->path))
-        return -1;
-    node->host = (struct host){.procfs_fd = open_folder(node->path, "proc"),
-                               .sysfs_fd = open_folder(node->path, "sys"),
-                               .rootfs_fd = -1};
-    *state = node;
-    return process_table_new(&node->host, &node->table) < 0 ||
-                   attachments_new(&node->attachments) < 0
-               ? -1
-               : 0;
-}
-
-static int tear_down(void **state)
-{
-    struct node *node = *state;
-
-    attachments_free(node->attachments);
-    process_table_free(node->table);
-    host_close(&node->host);
-    tree_remove(node->path, "");
-    free(node);
-    return 0;
-}
 
 static void put(const struct node *node, const char *text, const char *format, ...) PRINTF(3, 4);
 static void put(const struct node *node, const char *text, const char *format, ...)
@@ -468,18 +421,13 @@ int main(void)
         cmocka_unit_test(a_guest_has_no_more_devices_than_fit),
         cmocka_unit_test(an_option_that_is_too_long_is_none),
         cmocka_unit_test(the_link_of_a_mediated_device_names_the_one_above),
-        cmocka_unit_test_setup_teardown(a_device_is_of_the_board_that_sysfs_shows, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_board_with_two_vgpus_of_a_guest_counts_once, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(boards_that_vfio_has_are_listed_whole, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(machines_of_libvirt_and_proxmox_have_their_boards, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(only_the_machines_of_root_are_believed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_helper_of_a_machine_does_not_hide_its_qemu, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_vgpu_that_is_gone_is_dropped_after_a_minute, set_up,
-                                        tear_down),
+        node_test(a_device_is_of_the_board_that_sysfs_shows),
+        node_test(a_board_with_two_vgpus_of_a_guest_counts_once),
+        node_test(boards_that_vfio_has_are_listed_whole),
+        node_test(machines_of_libvirt_and_proxmox_have_their_boards),
+        node_test(only_the_machines_of_root_are_believed),
+        node_test(a_helper_of_a_machine_does_not_hide_its_qemu),
+        node_test(a_vgpu_that_is_gone_is_dropped_after_a_minute),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

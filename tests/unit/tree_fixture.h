@@ -26,12 +26,11 @@ static void tree_write_fd(int fd, const char *text)
     assert_int_equal(ftruncate(fd, (off_t)len), 0);
 }
 
-/* Makes the directories around it, too. A file that is there is overwritten, not replaced: a
- * descriptor that is open reads the new text. */
-static void tree_write(const char *root, const char *name, const char *text)
+/* Opens a file, and makes it and the directories around it if need be. */
+static int tree_open(const char *root, const char *name)
 {
-    _cleanup_close_ int fd = -1;
     char path[TREE_PATH_BYTES];
+    int fd;
 
     snprintf(path, sizeof(path), "%s/%s", root, name);
     for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
@@ -41,6 +40,15 @@ static void tree_write(const char *root, const char *name, const char *text)
     }
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     assert_true(fd >= 0);
+    return fd;
+}
+
+/* A file that is there is overwritten, not replaced: a descriptor that is open reads the new text.
+ */
+static void tree_write(const char *root, const char *name, const char *text)
+{
+    _cleanup_close_ int fd = tree_open(root, name);
+
     tree_write_fd(fd, text);
 }
 
