@@ -102,14 +102,16 @@ def queries(path):
 
 
 @contextmanager
-def serve_page(page):
-    """The address of another exporter, which always answers this."""
+def serve_answers(answer):
+    """The address of another exporter: `answer` gets a path and returns status, content type and body."""
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            status, content_type, body = answer(self.path)
+            self.send_response(status)
+            self.send_header("Content-Type", content_type)
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(page.encode())
+            self.wfile.write(body)
 
         def log_message(self, *arguments):
             pass
@@ -122,3 +124,8 @@ def serve_page(page):
         finally:
             server.shutdown()
             thread.join()
+
+
+def serve_page(page):
+    """The same page, whatever is asked."""
+    return serve_answers(lambda _: (200, "text/plain; version=0.0.4", page.encode()))

@@ -1,13 +1,11 @@
 """A real Prometheus scrapes the exporter in both formats, and its numbers balance."""
 import os
 import tempfile
-import threading
 import unittest
-from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 
 from harness import TEXT, Exporter, TestCase, Trace, ask, wait_until
-from prometheus import Prometheus
+from prometheus import Prometheus, serve_answers
 
 JOBS = ("openmetrics", "text")
 METERS = 3
@@ -31,30 +29,14 @@ def write_trace(path):
     return trace.write(path)
 
 
-@contextmanager
 def text_only(address):
     """The address of a proxy that asks for text 0.0.4, whatever it is asked for: Prometheus 2.42
     always asks for OpenMetrics, and cannot be told not to."""
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            response = ask(address, self.path, accept=TEXT)
-            self.send_response(response.status)
-            self.send_header("Content-Type", response.headers["Content-Type"])
-            self.send_header("Content-Length", str(len(response.body)))
-            self.end_headers()
-            self.wfile.write(response.body)
+    def answer(path):
+        response = ask(address, path, accept=TEXT)
+        return response.status, response.headers["Content-Type"], response.body
 
-        def log_message(self, *arguments):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield "127.0.0.1:%d" % server.server_address[1]
-        finally:
-            server.shutdown()
-            thread.join()
+    return serve_answers(answer)
 
 
 class Scraped(TestCase):

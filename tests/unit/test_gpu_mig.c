@@ -388,7 +388,22 @@ static void list_two(struct mig_rig *rig, uint32_t first, uint32_t second)
                                         .list = {SAMPLE_LIST_COMPUTE, 2, entries}});
 }
 
-/* Each was alone in the instance before; then both run there at once. */
+/* Two programs run in an instance, one after the other; then they are 20 and 21. */
+static void show_alone(struct mig_rig *rig, size_t instance)
+{
+    static const struct act acts[] = {{10, 0.8, 0.7, 0.1}, {11, 0.6, 0, 0.8}};
+
+    for (uint32_t k = 0; k < ARRAY_SIZE(acts); k++) {
+        identify_program(rig, acts[k].pid, 77 + k);
+        rig->acts[instance] = acts[k];
+        run(rig, 8);
+        rig->acts[instance] = (struct act){0};
+        run(rig, 3);
+        identify_program(rig, 20 + k, 77 + k);
+    }
+}
+
+/* Both run there at once. */
 static void processes_of_one_instance_are_unmixed_by_what_their_programs_showed_alone(void **state)
 {
     struct mig_rig rig = open_rig(mig_options(), 1);
@@ -396,15 +411,7 @@ static void processes_of_one_instance_are_unmixed_by_what_their_programs_showed_
 
     (void)state;
     idle_first(&rig);
-    for (uint32_t k = 0; k < 2; k++) {
-        identify_program(&rig, 10 + k, 77 + k);
-        rig.acts[0] = k == 0 ? (struct act){10, 0.8, 0.7, 0.1} : (struct act){11, 0.6, 0, 0.8};
-        run(&rig, 8);
-        rig.acts[0] = (struct act){0};
-        run(&rig, 3);
-    }
-    identify_program(&rig, 20, 77);
-    identify_program(&rig, 21, 78);
+    show_alone(&rig, 0);
     for (int second = 0; second < 30; second++) {
         double a = second % 2 == 0 ? 0.8 : 0.3, b = second % 3 == 0 ? 0.1 : 0.5;
 
@@ -434,15 +441,7 @@ static void what_a_program_showed_in_another_profile_says_nothing(void **state)
 
     (void)state;
     idle_first(&rig);
-    for (uint32_t k = 0; k < 2; k++) {
-        identify_program(&rig, 10 + k, 77 + k);
-        rig.acts[1] = k == 0 ? (struct act){10, 0.8, 0.7, 0.1} : (struct act){11, 0.6, 0, 0.8};
-        run(&rig, 8);
-        rig.acts[1] = (struct act){0};
-        run(&rig, 3);
-    }
-    identify_program(&rig, 20, 77);
-    identify_program(&rig, 21, 78);
+    show_alone(&rig, 1);
     for (int second = 0; second < 10; second++) {
         rig.acts[0] = (struct act){20, 0.8, 0.5, 0.2};
         rig.counter_j += IDLE_W + watts_of_act(0, &rig.acts[0]);
