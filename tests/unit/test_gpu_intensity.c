@@ -599,7 +599,7 @@ static void list_clients(const struct simulation *simulation, const uint32_t pid
     list(simulation->pipeline, 0, simulation->now_us, SAMPLE_LIST_MPS, pids);
 }
 
-static void mps_clients_are_charged_what_they_drew_alone(void **state)
+static void clients_are_charged_what_they_drew_alone(void **state)
 {
     struct simulation simulation = {.gpu = {.idle_watts = 100, .count = 1, .loads = {{100, {0.5}}}},
                                     .pids = {10}};
@@ -651,7 +651,7 @@ int main(void)
         cmocka_unit_test(nobody_is_sure_of_a_process_that_lived_for_two_seconds),
         cmocka_unit_test(the_memory_counts_programs_and_the_processes_that_are_there),
         cmocka_unit_test(a_board_without_the_estimator_shows_no_memory_of_programs),
-        cmocka_unit_test(mps_clients_are_charged_what_they_drew_alone),
+        cmocka_unit_test(clients_are_charged_what_they_drew_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

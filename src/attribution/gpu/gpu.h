@@ -6,8 +6,8 @@
 #pragma once
 
 #include "attribution/gpu/gpu_mig.h"
+#include "attribution/gpu/intensity/clients.h"
 #include "attribution/gpu/intensity/intensity.h"
-#include "attribution/gpu/intensity/mps_clients.h"
 #include "attribution/gpu/intensity/tenants.h"
 #include "attribution/gpu/timeshare.h"
 #include "attribution/resumed_meters.h"
@@ -110,12 +110,12 @@ struct gpu_samples {
     uint64_t late;     /* not counted: after their window was settled */
 };
 
-/* The state of --attribution=intensity; see gpu_intensity.c. */
+/* The state of --attribution=intensity; see gpu_learn.c. */
 struct gpu_learning {
     struct tenants tenants;
     struct slots slots;
     struct intensity intensity;
-    struct mps_clients clients;
+    struct clients clients;
     struct {
         uint64_t energy_uj, duration_us;
         bool context;
@@ -281,24 +281,6 @@ void gpu_take_listed(struct gpu *gpu, struct window *window, uint64_t t_us, uint
 /* Records in the window whether there is a context, as far as the lists in force tell. */
 void gpu_record_context(struct gpu *gpu, struct window *window);
 
-/* In gpu_readings.c. `window` is the open one. */
-
-/* The driver or the power limit is this now: what programs drew before a change counts less. */
-void gpu_age_programs(struct gpu *gpu, const char *driver, uint64_t power_limit_mw);
-void gpu_take_utilisation(struct gpu *gpu, struct window *window, uint64_t t_us,
-                          const struct sample_utilisation *utilisation);
-/* Of an instance it is the utilisation that the board does not have in MIG mode. */
-void gpu_take_gpm(struct gpu *gpu, struct window *window, uint64_t t_us,
-                  const struct sample_gpm *gpm);
-void gpu_take_gauge(struct gpu *gpu, struct window *window, uint64_t t_us,
-                    const struct sample_gauge *gauge);
-void gpu_take_xid(struct gpu *gpu, uint32_t xid);
-
-/* In gpu_vgpu.c. `window` is the open one. */
-void gpu_take_vgpus(struct gpu *gpu, struct window *window, uint64_t t_us,
-                    const struct sample_vgpus *vgpus);
-void gpu_take_vgpu_use(struct gpu *gpu, const struct sample_vgpu_use *use);
-
 /* Starts a window, which may be `before` itself, with the processes of the lists in force. */
 void gpu_begin_window(struct gpu *gpu, struct window *window, const struct window *before,
                       uint64_t start_us);
@@ -313,7 +295,18 @@ static inline uint8_t window_lists_of(const struct window *window, const struct 
 /* Compares the memory in use with that of the listed processes. */
 void gpu_take_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes);
 
-/* In gpu_settle.c. */
+/* In gpu_readings.c. `window` is the open one. */
+
+/* The driver or the power limit is this now: what programs drew before a change counts less. */
+void gpu_age_programs(struct gpu *gpu, const char *driver, uint64_t power_limit_mw);
+void gpu_take_utilisation(struct gpu *gpu, struct window *window, uint64_t t_us,
+                          const struct sample_utilisation *utilisation);
+/* Of an instance it is the utilisation that the board does not have in MIG mode. */
+void gpu_take_gpm(struct gpu *gpu, struct window *window, uint64_t t_us,
+                  const struct sample_gpm *gpm);
+void gpu_take_gauge(struct gpu *gpu, struct window *window, uint64_t t_us,
+                    const struct sample_gauge *gauge);
+void gpu_take_xid(struct gpu *gpu, uint32_t xid);
 
 /* Adds a sample. NULL if it is garbage or a repetition. Windows are settled until the time given.
  */
@@ -323,6 +316,13 @@ struct gpu_sample *gpu_samples_at(struct gpu_samples *samples, size_t index);
 
 /* Drops samples that are counted and too old for the ratios. */
 void gpu_samples_prune(struct gpu_samples *samples, uint64_t now_us);
+
+/* In gpu_vgpu.c. `window` is the open one. */
+void gpu_take_vgpus(struct gpu *gpu, struct window *window, uint64_t t_us,
+                    const struct sample_vgpus *vgpus);
+void gpu_take_vgpu_use(struct gpu *gpu, const struct sample_vgpu_use *use);
+
+/* In gpu_settle.c. */
 
 /* Learns the idle level from a window with all its samples. */
 void gpu_observe_window(struct gpu *gpu, const struct window *window);
@@ -337,18 +337,13 @@ struct program_key gpu_program_of(const struct gpu *gpu, uint32_t process);
 /* The GPU instance of a process; NULL: the board is whole, or it is unknown. */
 const struct gpu_instance *gpu_instance_of(const struct gpu *gpu, uint32_t process);
 
-/* In gpu_intensity.c. */
+/* In gpu_learn.c. */
 
 /* Is there a process in the window of which more may be learned? */
 bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window);
 
-/* Sets the active weights of the claimants and their errors. `sampled`: the window has samples,
- * some perhaps of unknown processes. */
-void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled,
-                         uint64_t unknown_weight);
-
-/* The same for the claimants of a part of a board in MIG mode, which has no samples. */
-void gpu_weigh_part(struct gpu *gpu, const struct window *window, const struct gpu_part *part);
+/* The place of a process where a window is divided, or TENANT_NONE. */
+uint32_t gpu_place_in(const struct gpu *gpu, const struct gpu_learning *learning, uint32_t process);
 
 /* The estimator of the board, then those of its instances; NULL after the last. */
 struct gpu_learning *gpu_learning_at(const struct gpu *gpu, size_t index);
@@ -363,3 +358,13 @@ struct intensity_memory gpu_program_memory(const struct gpu *gpu);
 
 /* Drops the slots of a settled window, and the tenants that ended. */
 void gpu_forget_window(struct gpu *gpu, const struct window *window);
+
+/* In gpu_weigh.c. */
+
+/* Sets the active weights of the claimants and their errors. `sampled`: the window has samples,
+ * some perhaps of unknown processes. */
+void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled,
+                         uint64_t unknown_weight);
+
+/* The same for the claimants of a part of a board in MIG mode, which has no samples. */
+void gpu_weigh_part(struct gpu *gpu, const struct window *window, const struct gpu_part *part);

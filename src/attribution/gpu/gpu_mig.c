@@ -273,7 +273,7 @@ static void learn_instance(const struct gpu_instance *instance, const struct slo
 
     intensity_remember_alone(&learning->intensity, slot);
     if (slot->clients)
-        mps_clients_learn(&learning->clients, &learning->intensity, slot);
+        clients_learn(&learning->clients, &learning->intensity, slot);
 }
 
 void gpu_mig_learn_slot(struct gpu *gpu, const struct slot *slot)

@@ -1,4 +1,4 @@
-/* Readings of a GPU: utilisation, GPM, gauges, errors. */
+/* Readings of a GPU: utilisation and its samples, GPM, gauges, errors. */
 #include "attribution/gpu/gpu.h"
 #include "core/macros.h"
 
@@ -102,4 +102,59 @@ void gpu_take_xid(struct gpu *gpu, uint32_t xid)
     if (gpu->xids[i].xid == 0)
         gpu->xids[i].xid = xid;
     gpu->xids[i].count++;
+}
+
+struct gpu_sample *gpu_samples_at(struct gpu_samples *samples, size_t index)
+{
+    return &samples->ring[(samples->first + index) % GPU_SAMPLES_MAX];
+}
+
+static void drop_first(struct gpu_samples *samples)
+{
+    samples->first = (samples->first + 1) % GPU_SAMPLES_MAX;
+    samples->count--;
+}
+
+struct gpu_sample *gpu_samples_add(struct gpu_samples *samples, const struct sample_label *sample,
+                                   uint64_t settled_until_us)
+{
+    uint16_t weight =
+        MAX(sample->sm_percent, MAX(sample->encoder_percent, sample->decoder_percent));
+    struct gpu_sample *taken;
+
+    samples->are_made = true;
+    samples->are_missing = false;
+    if (sample->pid == 0 || weight > 100 || sample->memory_percent > 100) {
+        samples->garbage++;
+        return NULL;
+    }
+    for (size_t i = samples->count; i-- > 0;) {
+        taken = gpu_samples_at(samples, i);
+        if (taken->at_us == sample->at_us && taken->pid == sample->pid) {
+            samples->repeated++;
+            return NULL;
+        }
+    }
+    if (samples->count == GPU_SAMPLES_MAX)
+        drop_first(samples);
+    taken = gpu_samples_at(samples, samples->count++);
+    *taken = (struct gpu_sample){
+        .at_us = sample->at_us,
+        .pid = sample->pid,
+        .process = LEDGER_NONE,
+        .sm_percent = (uint8_t)sample->sm_percent,
+        .memory_percent = (uint8_t)sample->memory_percent,
+        .weight = (uint8_t)weight,
+        .in_proc = sample->in_proc,
+        .counted = sample->at_us <= settled_until_us,
+    };
+    samples->late += taken->counted;
+    return taken;
+}
+
+void gpu_samples_prune(struct gpu_samples *samples, uint64_t now_us)
+{
+    while (samples->count > 0 && gpu_samples_at(samples, 0)->counted &&
+           gpu_samples_at(samples, 0)->at_us + GPU_SAMPLES_RATIO_US < now_us)
+        drop_first(samples);
 }

@@ -15,61 +15,6 @@ static const uint64_t HOLD_US = 5 * USEC_PER_SEC;
 /* Weights are percents; scaled, they can be divided among the clients of an MPS server. */
 static const uint64_t WEIGHT_SCALE = 1 << 20;
 
-struct gpu_sample *gpu_samples_at(struct gpu_samples *samples, size_t index)
-{
-    return &samples->ring[(samples->first + index) % GPU_SAMPLES_MAX];
-}
-
-static void drop_first(struct gpu_samples *samples)
-{
-    samples->first = (samples->first + 1) % GPU_SAMPLES_MAX;
-    samples->count--;
-}
-
-struct gpu_sample *gpu_samples_add(struct gpu_samples *samples, const struct sample_label *sample,
-                                   uint64_t settled_until_us)
-{
-    uint16_t weight =
-        MAX(sample->sm_percent, MAX(sample->encoder_percent, sample->decoder_percent));
-    struct gpu_sample *taken;
-
-    samples->are_made = true;
-    samples->are_missing = false;
-    if (sample->pid == 0 || weight > 100 || sample->memory_percent > 100) {
-        samples->garbage++;
-        return NULL;
-    }
-    for (size_t i = samples->count; i-- > 0;) {
-        taken = gpu_samples_at(samples, i);
-        if (taken->at_us == sample->at_us && taken->pid == sample->pid) {
-            samples->repeated++;
-            return NULL;
-        }
-    }
-    if (samples->count == GPU_SAMPLES_MAX)
-        drop_first(samples);
-    taken = gpu_samples_at(samples, samples->count++);
-    *taken = (struct gpu_sample){
-        .at_us = sample->at_us,
-        .pid = sample->pid,
-        .process = LEDGER_NONE,
-        .sm_percent = (uint8_t)sample->sm_percent,
-        .memory_percent = (uint8_t)sample->memory_percent,
-        .weight = (uint8_t)weight,
-        .in_proc = sample->in_proc,
-        .counted = sample->at_us <= settled_until_us,
-    };
-    samples->late += taken->counted;
-    return taken;
-}
-
-void gpu_samples_prune(struct gpu_samples *samples, uint64_t now_us)
-{
-    while (samples->count > 0 && gpu_samples_at(samples, 0)->counted &&
-           gpu_samples_at(samples, 0)->at_us + GPU_SAMPLES_RATIO_US < now_us)
-        drop_first(samples);
-}
-
 static struct claimant *add_claimant(struct gpu *gpu, uint32_t process)
 {
     struct claimant *claimant = &gpu->claimants.items[gpu->claimants.count++];

@@ -1,11 +1,11 @@
-/* attribution/gpu/intensity/mps_clients: MPS clients, unmixed by what their programs showed alone,
+/* attribution/gpu/intensity/clients: MPS clients, unmixed by what their programs showed alone,
  * or separated by which were present. */
 #include "unit.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "attribution/gpu/intensity/mps_clients.h"
+#include "attribution/gpu/intensity/clients.h"
 #include "core/macros.h"
 
 #define T0     ((uint64_t)1794725358000000)
@@ -31,20 +31,20 @@ static struct slot slot_with(uint32_t present, double watts)
 /* Nothing is known of any program. */
 static const struct intensity strangers = {.states = {.idle_watts = IDLE_W}};
 
-static void learn(struct mps_clients *clients, uint32_t present, double watts, size_t count)
+static void learn(struct clients *clients, uint32_t present, double watts, size_t count)
 {
     struct slot slot = slot_with(present, watts);
 
     for (size_t i = 0; i < count; i++)
-        mps_clients_learn(clients, &strangers, &slot);
+        clients_learn(clients, &strangers, &slot);
 }
 
-static bool divide(const struct mps_clients *clients, uint32_t present, double watts,
+static bool divide(const struct clients *clients, uint32_t present, double watts,
                    struct intensity_shares *ret_shares)
 {
     struct slot slot = slot_with(present, watts);
 
-    return mps_clients_divide(clients, &strangers, &slot, ret_shares);
+    return clients_divide(clients, &strangers, &slot, ret_shares);
 }
 
 static void assert_shares(const struct intensity_shares *shares, uint32_t present)
@@ -62,7 +62,7 @@ static void assert_shares(const struct intensity_shares *shares, uint32_t presen
 
 static void times_alone_show_what_each_client_draws(void **state)
 {
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
@@ -78,7 +78,7 @@ static void times_alone_show_what_each_client_draws(void **state)
 
 static void times_without_a_client_show_as_much(void **state)
 {
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
@@ -95,7 +95,7 @@ static void times_without_a_client_show_as_much(void **state)
 
 static void clients_that_were_always_together_are_charged_equally_with_a_large_error(void **state)
 {
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
@@ -108,7 +108,7 @@ static void clients_that_were_always_together_are_charged_equally_with_a_large_e
 
 static void clients_of_which_nothing_is_known_are_charged_by_their_sizes(void **state)
 {
-    struct mps_clients clients = {.sizes = {1, 3}};
+    struct clients clients = {.sizes = {1, 3}};
     struct intensity_shares shares;
 
     (void)state;
@@ -119,7 +119,7 @@ static void clients_of_which_nothing_is_known_are_charged_by_their_sizes(void **
     learn(&clients, A, 150, 50); /* but what is seen counts */
     assert_true(divide(&clients, A | B, 200, &shares));
     assert_true(fabs(shares.of[0] - 0.75) < 0.05);
-    mps_clients_forget(&clients, 1);
+    clients_forget(&clients, 1);
     assert_true(clients.sizes[1] == 0);
 }
 
@@ -127,14 +127,14 @@ static void clients_of_which_nothing_is_known_are_charged_by_their_sizes(void **
 static void a_slot_in_which_clients_came_or_went_does_not_show_what_they_draw_together(void **state)
 {
     enum { D = 8, E = 16 };
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct slot slot = slot_with(A | B | C | D | E, 300);
     struct intensity_shares shares;
 
     (void)state;
     learn(&clients, A | B | C, 300, 50);
     slot.has_changed = true;
-    mps_clients_learn(&clients, &strangers, &slot);
+    clients_learn(&clients, &strangers, &slot);
     learn(&clients, C | D | E, 300, 50);
     assert_true(divide(&clients, C | D | E, 300, &shares));
     assert_true(fabs(shares.of[2] - 1.0 / 3) < 0.05);
@@ -143,7 +143,7 @@ static void a_slot_in_which_clients_came_or_went_does_not_show_what_they_draw_to
 
 static void a_client_alone_is_charged_all_without_error(void **state)
 {
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
@@ -156,7 +156,7 @@ static void a_client_alone_is_charged_all_without_error(void **state)
 /* Windows are divided up to a minute late, when what was learned last is of a quiet time. */
 static void a_burst_is_not_divided_by_the_watts_of_the_quiet_time_after_it(void **state)
 {
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
@@ -174,7 +174,7 @@ static void a_burst_is_not_divided_by_the_watts_of_the_quiet_time_after_it(void 
 
 static void clients_that_draw_more_together_than_alone_make_nobody_sure(void **state)
 {
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
@@ -189,7 +189,7 @@ static void clients_that_draw_more_together_than_alone_make_nobody_sure(void **s
 
 static void clients_that_draw_less_together_than_alone_make_nobody_sure(void **state)
 {
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
@@ -204,7 +204,7 @@ static void clients_that_draw_less_together_than_alone_make_nobody_sure(void **s
 
 static void clients_whose_watts_vary_make_nobody_sure_while_they_draw_their_mean(void **state)
 {
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
@@ -217,7 +217,7 @@ static void clients_whose_watts_vary_make_nobody_sure_while_they_draw_their_mean
 
 static void a_steady_client_beside_a_known_one_is_what_the_known_one_leaves(void **state)
 {
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
@@ -230,7 +230,7 @@ static void a_steady_client_beside_a_known_one_is_what_the_known_one_leaves(void
 
 static void watts_that_nobody_is_known_to_draw_are_charged_by_the_sizes(void **state)
 {
-    struct mps_clients clients = {.sizes = {1, 3}};
+    struct clients clients = {.sizes = {1, 3}};
     struct intensity_shares shares;
 
     (void)state;
@@ -245,7 +245,7 @@ static void watts_that_nobody_is_known_to_draw_are_charged_by_the_sizes(void **s
 
 static void an_unknown_client_is_charged_as_the_average(void **state)
 {
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
@@ -259,7 +259,7 @@ static void an_unknown_client_is_charged_as_the_average(void **state)
 
 static void without_any_slot_nothing_is_known(void **state)
 {
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
@@ -275,18 +275,18 @@ static void a_slot_that_was_not_busy_teaches_nothing(void **state)
                         .energy_uj = 100000000,
                         .clients = A,
                         .gpm = {.known_us = 200000, .busy_us = 20000}};
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
 
     (void)state;
-    mps_clients_learn(&clients, &strangers, &slot);
+    clients_learn(&clients, &strangers, &slot);
     slot.gpm.busy_us = 0;
-    mps_clients_learn(&clients, &strangers, &slot);
+    clients_learn(&clients, &strangers, &slot);
     assert_int_equal(clients.count, 0);
 }
 
 static void a_client_that_changes_is_learned_anew(void **state)
 {
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
@@ -299,14 +299,14 @@ static void a_client_that_changes_is_learned_anew(void **state)
 
 static void groups_are_bounded_and_the_rarest_makes_room(void **state)
 {
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
     learn(&clients, A, 100, 50);
     for (uint32_t present = 1; present < 5000; present++) {
         learn(&clients, present << 4, 50, 1);
-        assert_true(clients.count <= MPS_GROUPS_MAX);
+        assert_true(clients.count <= CLIENT_GROUPS_MAX);
     }
     assert_true(divide(&clients, A | 1 << 4, 150, &shares));
     assert_shares(&shares, A | 1 << 4);
@@ -315,13 +315,13 @@ static void groups_are_bounded_and_the_rarest_makes_room(void **state)
 
 static void what_is_forgotten_leaves_its_groups(void **state)
 {
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
 
     (void)state;
     learn(&clients, A, 100, 5);
     learn(&clients, A | B, 130, 5);
     learn(&clients, B, 30, 5);
-    mps_clients_forget(&clients, 0);
+    clients_forget(&clients, 0);
     assert_int_equal(clients.count, 1);
     assert_int_equal(clients.groups[0].present, B);
 }
@@ -332,7 +332,7 @@ static void absurd_watts_give_finite_shares(void **state)
 
     (void)state;
     for (size_t i = 0; i < 27; i++) {
-        struct mps_clients clients = {0};
+        struct clients clients = {0};
         struct intensity_shares shares;
 
         learn(&clients, A, watts[i % 3], 50);
@@ -384,43 +384,43 @@ static void programs_that_ran_alone_are_unmixed_in_every_slot(void **state)
     static const double amounts[][2] = {{1, 0},     {0, 1},     {0.5, 0.5},
                                         {0.2, 0.8}, {0.7, 0.1}, {0.6, 0.6}};
     struct intensity intensity = known_programs();
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
 
     (void)state;
     for (int round = 0; round < 4; round++)
         for (size_t i = 0; i < ARRAY_SIZE(amounts); i++) {
             struct slot slot = mixed_slot(A | B, amounts[i][0], amounts[i][1], 0);
 
-            mps_clients_learn(&clients, &intensity, &slot);
+            clients_learn(&clients, &intensity, &slot);
         }
     for (size_t i = 0; i < ARRAY_SIZE(amounts); i++) {
         double a = amounts[i][0] * 500, b = amounts[i][1] * 200;
         struct slot slot = mixed_slot(A | B, amounts[i][0], amounts[i][1], 0);
         struct intensity_shares shares;
 
-        assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+        assert_true(clients_divide(&clients, &intensity, &slot, &shares));
         assert_shares(&shares, A | B);
         assert_true(fabs(shares.of[0] - a / (a + b)) < 0.02);
         assert_true(shares.of[0] < 0.5 || shares.error[0] < 0.08);
     }
-    assert_true(mps_clients_are_unmixed(&clients.groups[0]));
+    assert_true(clients_are_unmixed(&clients.groups[0]));
 }
 
 static void a_steady_mixture_of_known_programs_is_unmixed_but_nobody_is_sure(void **state)
 {
     struct intensity intensity = known_programs();
     struct slot slot = mixed_slot(A | B, 0.5, 0.5, 0);
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
     for (int i = 0; i < 100; i++)
-        mps_clients_learn(&clients, &intensity, &slot);
-    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+        clients_learn(&clients, &intensity, &slot);
+    assert_true(clients_divide(&clients, &intensity, &slot, &shares));
     assert_true(fabs(shares.of[0] - 5.0 / 7) < 0.02);
     assert_true(shares.error[0] >= 0.08); /* a confidence below one half */
     intensity.alone[0].weight = intensity.alone[1].weight = INTENSITY_ALONE_MIN;
-    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_true(clients_divide(&clients, &intensity, &slot, &shares));
     assert_true(shares.error[0] >= 0.08); /* what they did then need not be what they do */
 }
 
@@ -428,17 +428,17 @@ static void programs_that_do_not_explain_the_board_are_charged_by_presence(void 
 {
     struct intensity intensity = known_programs();
     struct slot slot = mixed_slot(A | B, 0.2, 0.1, 0.7);
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
     slot.gpm.units_us[UNIT_SM] = slot.gpm.known_us; /* nobody but the stranger uses so many */
     slot.gpm.units_us[UNIT_INTEGER] = slot.gpm.known_us * 0.8;
     for (int i = 0; i < 100; i++)
-        mps_clients_learn(&clients, &intensity, &slot);
+        clients_learn(&clients, &intensity, &slot);
     assert_true(clients.groups[0].unmixed_joules > 0);
-    assert_false(mps_clients_are_unmixed(&clients.groups[0]));
-    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_false(clients_are_unmixed(&clients.groups[0]));
+    assert_true(clients_divide(&clients, &intensity, &slot, &shares));
     assert_true(fabs(shares.of[0] - 0.5) < 1e-9);
     assert_true(shares.error[0] > 0.25);
 }
@@ -447,13 +447,13 @@ static void beside_an_unknown_client_a_known_one_is_charged_by_presence(void **s
 {
     struct intensity intensity = known_programs();
     struct slot slot = mixed_slot(A | C, 0.5, 0, 0.5);
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
     for (int i = 0; i < 100; i++)
-        mps_clients_learn(&clients, &intensity, &slot);
-    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+        clients_learn(&clients, &intensity, &slot);
+    assert_true(clients_divide(&clients, &intensity, &slot, &shares));
     assert_true(fabs(shares.of[0] - 0.5) < 1e-9);
 }
 
@@ -461,30 +461,30 @@ static void a_process_beside_mps_is_unmixed_if_known_else_left_to_the_samples(vo
 {
     struct intensity intensity = known_programs();
     struct slot slot = mixed_slot(A | B, 0.4, 0.6, 0);
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
     slot.clients = A;
-    mps_clients_learn(&clients, &intensity, &slot);
-    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    clients_learn(&clients, &intensity, &slot);
+    assert_true(clients_divide(&clients, &intensity, &slot, &shares));
     assert_shares(&shares, A | B);
     assert_true(fabs(shares.of[1] - 120.0 / 320) < 0.02);
-    assert_false(mps_clients_divide(&clients, &strangers, &slot, &shares));
+    assert_false(clients_divide(&clients, &strangers, &slot, &shares));
 }
 
 static void the_server_of_the_clients_is_charged_nothing(void **state)
 {
     struct intensity intensity = known_programs();
     struct slot slot = mixed_slot(A | B | C, 0.4, 0.6, 0);
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
     slot.clients = A | B;
     slot.servers = C;
-    mps_clients_learn(&clients, &intensity, &slot);
-    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    clients_learn(&clients, &intensity, &slot);
+    assert_true(clients_divide(&clients, &intensity, &slot, &shares));
     assert_shares(&shares, A | B);
 }
 
@@ -492,16 +492,16 @@ static void the_server_of_the_clients_is_charged_nothing(void **state)
 static void a_program_that_became_its_neighbour_makes_nobody_sure(void **state)
 {
     struct intensity intensity = known_programs();
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
     struct slot slot;
 
     (void)state;
     for (int i = 0; i < 100; i++) {
         slot = mixed_slot(A | B, i % 2 == 0 ? 0.9 : 0.4, 0, 0);
-        mps_clients_learn(&clients, &intensity, &slot);
+        clients_learn(&clients, &intensity, &slot);
     }
-    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_true(clients_divide(&clients, &intensity, &slot, &shares));
     assert_true(shares.of[0] > 0.9);
     assert_true(shares.error[0] >= 0.08);
 }
@@ -510,36 +510,36 @@ static void a_program_that_became_its_neighbour_makes_nobody_sure(void **state)
 static void amounts_of_the_time_alone_are_no_variation(void **state)
 {
     struct intensity intensity = known_programs();
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
     struct slot slot = mixed_slot(A, 1, 0, 0);
 
     (void)state;
     for (int i = 0; i < 100; i++)
-        mps_clients_learn(&clients, &intensity, &slot);
-    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+        clients_learn(&clients, &intensity, &slot);
+    assert_true(clients_divide(&clients, &intensity, &slot, &shares));
     assert_true(shares.error[0] < 0.08); /* nobody else can have done it */
     for (int i = 0; i < 100; i++) {
         slot = mixed_slot(A | B, 0.5, i % 2 == 0 ? 0.9 : 0.2, 0);
-        mps_clients_learn(&clients, &intensity, &slot);
+        clients_learn(&clients, &intensity, &slot);
     }
-    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_true(clients_divide(&clients, &intensity, &slot, &shares));
     assert_true(shares.error[0] >= 0.08);
 }
 
 static void amounts_that_only_vary_together_make_nobody_sure(void **state)
 {
     struct intensity intensity = known_programs();
-    struct mps_clients clients = {0};
+    struct clients clients = {0};
     struct intensity_shares shares;
     struct slot slot;
 
     (void)state;
     for (int i = 0; i < 100; i++) {
         slot = mixed_slot(A | B, i % 2 == 0 ? 0.1 : 0.6, i % 2 == 0 ? 0.1 : 0.6, 0);
-        mps_clients_learn(&clients, &intensity, &slot);
+        clients_learn(&clients, &intensity, &slot);
     }
-    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_true(clients_divide(&clients, &intensity, &slot, &shares));
     assert_true(shares.error[0] >= 0.08 && shares.error[1] >= 0.08);
 }
 

@@ -1,24 +1,23 @@
 /*
- * What each client of an MPS server draws. Clients run at the same time and every utilisation
- * sample has the server's pid, so samples do not tell them apart.
+ * What each of those draws that no utilisation sample tells apart: the clients of an MPS server,
+ * whose samples have the server's pid, and the processes of a GPU instance in MIG mode, which have
+ * none.
  *
  * Clients of known programs are unmixed by what these showed alone, as long as that explains what
  * the board shows. Else the board's power while some of them are present, and while others are,
  * tells; without such differences they are charged by their sizes, equally as a rule, and so is
  * what these watts do not explain of a slot. Pure, bounded.
- *
- * Processes of a GPU instance in MIG mode count as clients: samples do not tell them apart either.
  */
 #pragma once
 
 #include "attribution/gpu/intensity/intensity.h"
 
-enum { MPS_GROUPS_MAX = 32 };
+enum { CLIENT_GROUPS_MAX = 32 };
 
 /* Tenants that were present together: clients, and perhaps processes beside MPS. */
-struct mps_group {
+struct client_group {
     uint32_t present; /* bits: tenants */
-    bool is_mps_only;
+    bool is_clients_only;
     double weight;   /* slots; fades */
     double watts;    /* above idle */
     double variance; /* of the watts of its slots */
@@ -29,12 +28,12 @@ struct mps_group {
     double unexplained;    /* how far the watts of the programs are from the board's, a logarithm */
 };
 
-struct mps_clients {
-    struct mps_group groups[MPS_GROUPS_MAX];
+struct clients {
+    struct client_group groups[CLIENT_GROUPS_MAX];
     size_t count;
 
     /* How much each tenant ran in company, in slots that its programs explain, and the others. */
-    struct mps_amount {
+    struct client_amount {
         double weight, mean, square;
         double others, others_square, product;
     } amounts[TENANTS_MAX];
@@ -44,18 +43,18 @@ struct mps_clients {
 };
 
 /* Adds a slot with busy clients. */
-void mps_clients_learn(struct mps_clients *clients, const struct intensity *intensity,
-                       const struct slot *slot);
+void clients_learn(struct clients *clients, const struct intensity *intensity,
+                   const struct slot *slot);
 
 /* False if nothing is known of them. */
-bool mps_clients_divide(const struct mps_clients *clients, const struct intensity *intensity,
-                        const struct slot *slot, struct intensity_shares *ret_shares);
+bool clients_divide(const struct clients *clients, const struct intensity *intensity,
+                    const struct slot *slot, struct intensity_shares *ret_shares);
 
 /* NULL: these tenants (bits) were never seen together. */
-const struct mps_group *mps_clients_find(const struct mps_clients *clients, uint32_t present);
+const struct client_group *clients_find(const struct clients *clients, uint32_t present);
 
 /* Tenants of this group are unmixed: what is remembered of their programs counts. */
-bool mps_clients_are_unmixed(const struct mps_group *group);
+bool clients_are_unmixed(const struct client_group *group);
 
 /* Clears a tenant's place for another process. */
-void mps_clients_forget(struct mps_clients *clients, uint32_t tenant);
+void clients_forget(struct clients *clients, uint32_t tenant);

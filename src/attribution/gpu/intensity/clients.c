@@ -1,4 +1,4 @@
-#include "attribution/gpu/intensity/mps_clients.h"
+#include "attribution/gpu/intensity/clients.h"
 
 #include <math.h>
 
@@ -36,7 +36,7 @@ static const double CONFIRMED_SPREAD = 0.3, CONFIRMED_MIN = 0.04; /* of the mean
 static const double UNCONFIRMED_ERROR = 0.1;                      /* relative to the share */
 enum { CONFIRMED_SLOTS = 10 };
 
-const struct mps_group *mps_clients_find(const struct mps_clients *clients, uint32_t present)
+const struct client_group *clients_find(const struct clients *clients, uint32_t present)
 {
     for (size_t i = 0; i < clients->count; i++)
         if (clients->groups[i].present == present)
@@ -45,20 +45,20 @@ const struct mps_group *mps_clients_find(const struct mps_clients *clients, uint
 }
 
 /* The rarest makes room. */
-static struct mps_group *open_group(struct mps_clients *clients, const struct slot *slot)
+static struct client_group *open_group(struct clients *clients, const struct slot *slot)
 {
     uint32_t present = slot_workers(slot);
-    const struct mps_group *known = mps_clients_find(clients, present);
-    struct mps_group *group = &clients->groups[0];
+    const struct client_group *known = clients_find(clients, present);
+    struct client_group *group = &clients->groups[0];
 
     if (known)
         return &clients->groups[known - clients->groups];
     for (size_t i = 1; i < clients->count; i++)
         if (clients->groups[i].weight < group->weight)
             group = &clients->groups[i];
-    if (clients->count < MPS_GROUPS_MAX)
+    if (clients->count < CLIENT_GROUPS_MAX)
         group = &clients->groups[clients->count++];
-    *group = (struct mps_group){.present = present, .is_mps_only = present == slot->clients};
+    *group = (struct client_group){.present = present, .is_clients_only = present == slot->clients};
     return group;
 }
 
@@ -67,8 +67,7 @@ static bool is_alone(uint32_t present)
     return (present & (present - 1)) == 0;
 }
 
-static void learn_amounts(struct mps_clients *clients, uint32_t present,
-                          const struct unmixed *unmixed)
+static void learn_amounts(struct clients *clients, uint32_t present, const struct unmixed *unmixed)
 {
     double all = 0;
 
@@ -77,7 +76,7 @@ static void learn_amounts(struct mps_clients *clients, uint32_t present,
     for (uint32_t t = 0; t < TENANTS_MAX; t++)
         all += unmixed->amounts[t];
     for (uint32_t t = 0; t < TENANTS_MAX; t++) {
-        struct mps_amount *amount = &clients->amounts[t];
+        struct client_amount *amount = &clients->amounts[t];
         double now = unmixed->amounts[t], others = all - now;
 
         if (!(present & (1U << t)))
@@ -92,7 +91,7 @@ static void learn_amounts(struct mps_clients *clients, uint32_t present,
 }
 
 /* The variance of an amount, less what follows the amounts of the others. */
-static double own_variance(const struct mps_amount *amount)
+static double own_variance(const struct client_amount *amount)
 {
     double variance = amount->square - amount->mean * amount->mean;
     double of_others = amount->others_square - amount->others * amount->others;
@@ -103,12 +102,12 @@ static double own_variance(const struct mps_amount *amount)
     return MAX(variance, 0.0);
 }
 
-static bool are_confirmed(const struct mps_clients *clients, uint32_t present)
+static bool are_confirmed(const struct clients *clients, uint32_t present)
 {
     if (is_alone(present))
         return true;
     for (uint32_t t = 0; t < TENANTS_MAX; t++) {
-        const struct mps_amount *amount = &clients->amounts[t];
+        const struct client_amount *amount = &clients->amounts[t];
         double spread = MAX(CONFIRMED_SPREAD * amount->mean, CONFIRMED_MIN);
 
         if ((present & (1U << t)) &&
@@ -118,7 +117,7 @@ static bool are_confirmed(const struct mps_clients *clients, uint32_t present)
     return true;
 }
 
-static void learn_unmixed(struct mps_group *group, const struct unmixed *unmixed, double joules)
+static void learn_unmixed(struct client_group *group, const struct unmixed *unmixed, double joules)
 {
     double part;
 
@@ -139,7 +138,7 @@ static double slot_watts(const struct intensity *intensity, const struct slot *s
     return MAX((double)slot->energy_uj / 1e6 / duration_s - intensity->states.idle_watts, 0.0);
 }
 
-static void learn_watts(struct mps_group *group, double watts)
+static void learn_watts(struct client_group *group, double watts)
 {
     double above = watts - group->watts;
 
@@ -149,13 +148,13 @@ static void learn_watts(struct mps_group *group, double watts)
         (above * (watts - group->watts) - group->variance) / MIN(group->weight, WEIGHT_MAX);
 }
 
-void mps_clients_learn(struct mps_clients *clients, const struct intensity *intensity,
-                       const struct slot *slot)
+void clients_learn(struct clients *clients, const struct intensity *intensity,
+                   const struct slot *slot)
 {
     double duration_s = (double)(slot->end_us - slot->start_us) / 1e6, watts;
     struct slot_reading reading;
     struct unmixed unmixed;
-    struct mps_group *group;
+    struct client_group *group;
     bool is_busy, is_unmixed;
 
     if (!slot_read(slot, &reading))
@@ -176,12 +175,12 @@ void mps_clients_learn(struct mps_clients *clients, const struct intensity *inte
         learn_watts(group, watts);
 }
 
-bool mps_clients_are_unmixed(const struct mps_group *group)
+bool clients_are_unmixed(const struct client_group *group)
 {
     return group->unmixed_joules > 0 && group->misfit <= MISFIT_MAX;
 }
 
-static void divide_unmixed(const struct mps_group *group, const struct unmixed *unmixed,
+static void divide_unmixed(const struct client_group *group, const struct unmixed *unmixed,
                            const double *variances, double unconfirmed,
                            struct intensity_shares *ret_shares)
 {
@@ -203,7 +202,7 @@ static void divide_unmixed(const struct mps_group *group, const struct unmixed *
     }
 }
 
-static double size_of(const struct mps_clients *clients, uint32_t present)
+static double size_of(const struct clients *clients, uint32_t present)
 {
     double size = 0;
 
@@ -215,10 +214,10 @@ static double size_of(const struct mps_clients *clients, uint32_t present)
 
 /* How far the known watts of clients are from those of a slot, relative to these; or, if that is
  * more, how much those who are present vary anyway. At most 1. */
-static double unexplained_part(const struct mps_clients *clients, uint32_t present,
-                               double explained_w, double measured_w)
+static double unexplained_part(const struct clients *clients, uint32_t present, double explained_w,
+                               double measured_w)
 {
-    const struct mps_group *group = mps_clients_find(clients, present);
+    const struct client_group *group = clients_find(clients, present);
     double off = fabs(explained_w - measured_w) / MAX(measured_w, WATTS_MIN);
     double spread = group ? sqrt(group->variance) / MAX(group->watts, WATTS_MIN) : 0;
 
@@ -230,8 +229,8 @@ static double unexplained_part(const struct mps_clients *clients, uint32_t prese
  * anything is known they are in proportion to the sizes. They are of the time that was learned
  * last, and those of a slot need not be: what they miss of it, either way, goes by the sizes.
  */
-static bool divide_by_presence(const struct mps_clients *clients, uint32_t present,
-                               double measured_w, struct intensity_shares *ret_shares)
+static bool divide_by_presence(const struct clients *clients, uint32_t present, double measured_w,
+                               struct intensity_shares *ret_shares)
 {
     double matrix[TENANTS_MAX * TENANTS_MAX] = {0}, inverse[TENANTS_MAX * TENANTS_MAX];
     double watts[TENANTS_MAX] = {0}, sum = 0, weights = 0, total = 0, mean;
@@ -239,9 +238,9 @@ static bool divide_by_presence(const struct mps_clients *clients, uint32_t prese
     size_t n = TENANTS_MAX;
 
     for (size_t g = 0; g < clients->count; g++) {
-        const struct mps_group *group = &clients->groups[g];
+        const struct client_group *group = &clients->groups[g];
 
-        if (!group->is_mps_only)
+        if (!group->is_clients_only)
             continue;
         sum += group->weight * group->watts / size_of(clients, group->present);
         weights += group->weight;
@@ -250,12 +249,12 @@ static bool divide_by_presence(const struct mps_clients *clients, uint32_t prese
     if (mean <= 0)
         return false;
     for (size_t g = 0; g < clients->count; g++) {
-        const struct mps_group *group = &clients->groups[g];
+        const struct client_group *group = &clients->groups[g];
         double noise = WATTS_NOISE * group->watts + WATTS_FLOOR;
         double precision = MIN(group->weight, WEIGHT_MAX) / (noise * noise + group->variance);
         double above = group->watts - mean * size_of(clients, group->present);
 
-        for (uint32_t i = 0; i < n && group->is_mps_only; i++) {
+        for (uint32_t i = 0; i < n && group->is_clients_only; i++) {
             if (!(group->present & (1U << i)))
                 continue;
             watts[i] += precision * above;
@@ -294,15 +293,15 @@ static bool divide_by_presence(const struct mps_clients *clients, uint32_t prese
     return true;
 }
 
-bool mps_clients_divide(const struct mps_clients *clients, const struct intensity *intensity,
-                        const struct slot *slot, struct intensity_shares *ret_shares)
+bool clients_divide(const struct clients *clients, const struct intensity *intensity,
+                    const struct slot *slot, struct intensity_shares *ret_shares)
 {
     uint32_t present = slot_workers(slot);
-    const struct mps_group *group = mps_clients_find(clients, present);
+    const struct client_group *group = clients_find(clients, present);
     double variances[TENANTS_MAX];
     struct unmixed unmixed;
 
-    if (group && mps_clients_are_unmixed(group) &&
+    if (group && clients_are_unmixed(group) &&
         unmix_slot(intensity, slot, present, &unmixed, variances)) {
         divide_unmixed(group, &unmixed, variances,
                        are_confirmed(clients, present) ? 0 : UNCONFIRMED_ERROR, ret_shares);
@@ -313,9 +312,9 @@ bool mps_clients_divide(const struct mps_clients *clients, const struct intensit
            divide_by_presence(clients, present, slot_watts(intensity, slot), ret_shares);
 }
 
-void mps_clients_forget(struct mps_clients *clients, uint32_t tenant)
+void clients_forget(struct clients *clients, uint32_t tenant)
 {
-    clients->amounts[tenant] = (struct mps_amount){0};
+    clients->amounts[tenant] = (struct client_amount){0};
     clients->sizes[tenant] = 0;
     for (size_t i = clients->count; i-- > 0;)
         if (clients->groups[i].present & (1U << tenant))
