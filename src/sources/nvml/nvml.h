@@ -14,7 +14,7 @@
 
 #include <stdatomic.h>
 
-#include "host/proc.h"
+#include "sources/gpu_pids.h"
 #include "sources/nvml/nvml_library.h"
 #include "sources/source.h"
 
@@ -97,21 +97,7 @@ struct nvml_gpu {
     void *entries;           /* of the last list or samples, as the library writes them */
     uint32_t entry_capacity;
 
-    /* Pids that were identified while a list named them. */
-    struct known {
-        uint32_t pid;
-        uint32_t gpu_instance; /* in the last list, or SAMPLE_NO_INSTANCE */
-        uint32_t checks;
-        uint64_t round;
-        uint64_t check_us;            /* when to identify it again */
-        uint64_t identity;            /* a hash of the last sample of it; 0: none yet */
-        uint64_t start_us;            /* in that sample */
-        struct program_read *program; /* being read; NULL: not, or no longer */
-        bool is_key_due;              /* too many reads hung */
-    } * known;
-    size_t known_count, known_capacity;
-    uint64_t round;
-    size_t listed_count;                   /* processes that the last lists named */
+    struct gpu_pids pids;                  /* of the last lists */
     uint64_t list_hash[SAMPLE_LIST_KINDS]; /* of the pids in each, as last passed on */
 
     /* Pids that the accounting buffer held in the last window, where that mode is on. */

@@ -7,7 +7,6 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
-#include "host/program_read.h"
 #include "sources/nvml/nvml.h"
 
 /* Between two attempts to open a GPU. */
@@ -294,7 +293,7 @@ static void gpu_poll(struct nvml_poll *poll)
         nvml_poll_read_layout(poll, is_due);
     if (!nvml_poll_is_over(poll))
         changed = nvml_poll_read_lists(poll);
-    shared = gpu->listed_count > 1;
+    shared = gpu->pids.count > 1;
     is_mig = gpu->mig.is_on;
     const struct {
         bool is_due;
@@ -304,7 +303,7 @@ static void gpu_poll(struct nvml_poll *poll)
         {true, nvml_poll_read_utilisation},
         {is_mig && window_ends, nvml_poll_read_instance_memory},
         {is_mig, nvml_poll_read_instance_gpm},
-        {!is_mig && (shared || (window_ends && gpu->listed_count > 0)), nvml_poll_read_gpm},
+        {!is_mig && (shared || (window_ends && gpu->pids.count > 0)), nvml_poll_read_gpm},
         {!is_mig && window_ends, nvml_poll_read_accounting},
         {gpu->is_vgpu_host && window_ends, nvml_poll_read_vgpus},
         {gpu->is_vgpu_host && (window_ends || gpu->vgpu_count > 1), nvml_poll_read_vgpu_samples},
@@ -359,9 +358,7 @@ static void gpu_close(void *state)
     if (gpu->events)
         nvml->event_set_free(gpu->events);
     free(gpu->entries);
-    for (size_t i = 0; i < gpu->known_count; i++)
-        program_read_free(gpu->known[i].program);
-    free(gpu->known);
+    gpu_pids_done(&gpu->pids);
     free(gpu->accounted);
     free(gpu->vgpu_samples);
     atomic_store(&gpu->shared->running[gpu->index], false);
@@ -377,6 +374,7 @@ int nvml_gpu_new(struct nvml_shared *shared, uint32_t index, void **ret_state)
         return -ENOMEM;
     gpu->shared = shared;
     gpu->index = index;
+    gpu->pids = (struct gpu_pids){.context = shared->context, .proc = &shared->proc, .gpu = index};
     atomic_fetch_add(&shared->references, 1);
     atomic_store(&shared->running[index], true);
     *ret_state = gpu;

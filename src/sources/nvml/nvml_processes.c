@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
 #include "core/macros.h"
 #include "core/map.h"
-#include "host/program_read.h"
 #include "sources/nvml/nvml.h"
 
 enum {
@@ -16,112 +14,28 @@ enum {
     FETCH_TRIES = 4,      /* a list can grow between two calls */
     ACCOUNTED_MAX = 4096, /* the driver's buffer holds 4000 */
     SHORT_SAMPLES_MAX = 5,
-    PROGRAM_WAIT_MS = 5,
 };
 
-/*
- * Known processes are identified again: they move (a container's first one begins in the runtime's
- * cgroup, Slurm moves its tasks), and a pid can be reused between two lists.
- */
-static const uint64_t RECHECK_US[] = {USEC_PER_SEC, 3 * USEC_PER_SEC, 10 * USEC_PER_SEC};
-
-static struct known *find_known(const struct nvml_gpu *gpu, uint32_t pid)
+/* Adds a sample of the process if there is something new to say of it. */
+static void see(struct nvml_poll *poll, uint32_t pid, uint32_t gpu_instance)
 {
-    for (size_t i = 0; i < gpu->known_count; i++)
-        if (gpu->known[i].pid == pid)
-            return &gpu->known[i];
-    return NULL;
+    if (gpu_pids_see(&poll->gpu->pids, pid, gpu_instance, poll->now_us, poll->batch) < 0)
+        nvml_poll_out_of_memory(poll);
 }
 
-static int recall(struct nvml_poll *poll, uint32_t pid, struct sample_process *ret_process)
+/* Forgets processes that no list named, and counts the others. */
+static void end_lists(struct nvml_gpu *gpu)
 {
-    const struct source_context *context = poll->gpu->shared->context;
-
-    if (!context->recall)
-        return -ESRCH;
-    return context->recall(context->recall_context, pid, &poll->batch->arena, ret_process);
-}
-
-/* Reads its arguments once, before it has time to overwrite them. They seldom take long. */
-static int read_process(struct nvml_poll *poll, struct known *known,
-                        struct sample_process *ret_process)
-{
-    const struct proc_reader *proc = &poll->gpu->shared->proc;
-    int r = proc_identify(proc, known->pid, &poll->batch->arena, ret_process);
-    bool is_new = !known->identity || ret_process->start_us != known->start_us;
-
-    if (r < 0)
-        return r;
-    if (is_new || known->is_key_due) {
-        program_read_free(known->program);
-        known->program = program_read_start(proc, ret_process);
-        known->is_key_due = !known->program;
-    }
-    if (known->program &&
-        program_read_wait(known->program, is_new ? PROGRAM_WAIT_MS : 0, &ret_process->program)) {
-        program_read_free(known->program);
-        known->program = NULL;
-    }
-    return 0;
-}
-
-/* Adds a sample of the process, once for as long as it is listed and stays the same. */
-static void identify(struct nvml_poll *poll, uint32_t pid, uint32_t gpu_instance)
-{
-    const uint64_t longest_us = RECHECK_US[ARRAY_SIZE(RECHECK_US) - 1];
-    struct nvml_gpu *gpu = poll->gpu;
-    struct known *known = find_known(gpu, pid);
-    struct sample_process process;
-    uint64_t identity;
-    int r;
-
-    if (!known) {
-        if (!array_reserve(&gpu->known, &gpu->known_capacity, gpu->known_count, sizeof(*known)))
-            return; /* the next round tries again */
-        known = &gpu->known[gpu->known_count++];
-        *known = (struct known){.pid = pid};
-    }
-    known->round = gpu->round;
-    known->gpu_instance = gpu_instance;
-    /* The second: the wall clock was set back. */
-    if (poll->now_us < known->check_us && known->check_us - poll->now_us <= longest_us)
-        return;
-    known->check_us =
-        poll->now_us + RECHECK_US[MIN(known->checks, (uint32_t)ARRAY_SIZE(RECHECK_US) - 1)];
-    known->checks++;
-    r = read_process(poll, known, &process);
-    if (r == -ESRCH)
-        r = recall(poll, pid, &process); /* it has ended already */
-    if (r < 0)
-        return;
-    identity = map_hash_u64(map_hash_bytes(span_of(process.cgroup)) + process.start_us) | 1;
-    if (identity == known->identity && process.program.exact == 0)
-        return;
-    known->identity = identity;
-    known->start_us = process.start_us;
-    nvml_poll_add(poll, (struct sample){.kind = SAMPLE_PROCESS, .process = process});
-}
-
-/* Forgets processes that no list named in this round: their pids may be reused. */
-static void forget_gone(struct nvml_gpu *gpu)
-{
-    size_t kept = 0;
-
+    gpu_pids_end_round(&gpu->pids);
     for (size_t i = 0; i < gpu->mig.instance_count; i++)
         gpu->mig.instances[i].listed_count = 0;
-    for (size_t i = 0; i < gpu->known_count; i++) {
-        struct nvml_gpu_instance *instance = nvml_mig_find(&gpu->mig, gpu->known[i].gpu_instance);
+    for (size_t i = 0; i < gpu->pids.count; i++) {
+        struct nvml_gpu_instance *instance =
+            nvml_mig_find(&gpu->mig, gpu->pids.items[i].gpu_instance);
 
-        if (gpu->known[i].round != gpu->round) {
-            program_read_free(gpu->known[i].program);
-            continue;
-        }
-        gpu->known[kept++] = gpu->known[i];
         if (instance)
             instance->listed_count++;
     }
-    gpu->known_count = gpu->listed_count = kept;
-    gpu->round++;
 }
 
 /* The entries of a list of the board or of a MIG device, or (`kind` is SAMPLE_LIST_KINDS) new
@@ -178,7 +92,7 @@ void nvml_poll_read_samples(struct nvml_poll *poll)
             continue;
         newest_us = MAX(newest_us, from->timestamp_us);
         /* Before its sample: it may have exited by the next list. */
-        identify(poll, from->pid, SAMPLE_NO_INSTANCE);
+        see(poll, from->pid, SAMPLE_NO_INSTANCE);
         nvml_poll_add(
             poll,
             (struct sample){
@@ -231,7 +145,7 @@ static void take_entries(struct nvml_poll *poll, enum sample_list_kind kind, uin
             .compute_instance = from ? from->compute_instance : entry.compute_instance,
         };
         if (entry.pid > 0)
-            identify(poll, entry.pid, to->gpu_instance);
+            see(poll, entry.pid, to->gpu_instance);
     }
 }
 
@@ -301,7 +215,7 @@ bool nvml_poll_read_lists(struct nvml_poll *poll)
 
     for (int kind = 0; kind < SAMPLE_LIST_KINDS && !nvml_poll_is_over(poll); kind++)
         changed |= read_list(poll, (enum sample_list_kind)kind);
-    forget_gone(poll->gpu);
+    end_lists(poll->gpu);
     return changed;
 }
 
@@ -315,7 +229,8 @@ static void add_short_process(struct nvml_poll *poll, uint32_t pid,
     struct sample_process process;
 
     /* Not from /proc: there the pid is another process by now. */
-    if (recall(poll, pid, &process) < 0 || process.start_us > stats->start_us + USEC_PER_SEC)
+    if (gpu_pids_recall(&poll->gpu->pids, pid, &poll->batch->arena, &process) < 0 ||
+        process.start_us > stats->start_us + USEC_PER_SEC)
         process = (struct sample_process){.pid = pid,
                                           .uid = SAMPLE_UID_UNKNOWN,
                                           .start_us = stats->start_us,
@@ -355,7 +270,7 @@ void nvml_poll_read_accounting(struct nvml_poll *poll)
 
         for (uint32_t k = 0; k < gpu->accounted_count && !was_there; k++)
             was_there = gpu->accounted[k] == pids[i];
-        if (was_there || find_known(gpu, pids[i]) ||
+        if (was_there || gpu_pids_have(&gpu->pids, pids[i]) ||
             !NVML_POLL_CALL(poll, "accounting", accounting_stats, pids[i], &stats) ||
             stats.is_running || stats.gpu_utilization == 0 || stats.gpu_utilization > 100)
             continue;
