@@ -28,6 +28,7 @@ enum sample_kind {
     SAMPLE_POWER,       /* its power was read */
     SAMPLE_UTILISATION, /* so were its utilisation, clock and temperature */
     SAMPLE_LABEL,       /* the driver's record of the process resident at an instant */
+    SAMPLE_BUSY,        /* how long each process has kept it busy, where that is counted */
     SAMPLE_LIST,        /* the driver's whole list of one kind of process */
     SAMPLE_PROCESS,     /* the identity of a pid */
     SAMPLE_INTEGRAL,    /* energy integrated from power, on boards without a counter */
@@ -73,6 +74,19 @@ struct sample_label {
     uint64_t at_us;
     uint16_t sm_percent, memory_percent, encoder_percent, decoder_percent;
     bool in_proc; /* /proc has this pid; false where the source cannot know */
+};
+
+/* Of drivers that count, instead of sampling: how long engines worked for each process, or which
+ * part of the compute units it occupied for how long, since the last such sample. */
+struct sample_busy_process {
+    uint32_t pid;
+    uint64_t busy_us; /* of the whole device: half of its units for a second is half a second */
+};
+
+struct sample_busy {
+    uint64_t interval_us; /* since the last such sample */
+    size_t count;         /* those that did nothing may be missing */
+    const struct sample_busy_process *entries;
 };
 
 enum sample_list_kind {
@@ -243,6 +257,7 @@ struct sample {
         uint64_t power_mw;
         struct sample_utilisation utilisation;
         struct sample_label label;
+        struct sample_busy busy;
         struct sample_list list;
         struct sample_process process;
         struct sample_gauge gauge;

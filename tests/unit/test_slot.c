@@ -95,7 +95,7 @@ static void energy_before_the_first_tick_is_of_no_slot(void **state)
     (void)state;
     assert_non_null(slots);
     slots_take_energy(slots, T0, 100);
-    slots_take_win(slots, T0, 1);
+    slots_take_wins(slots, T0, 1, 1);
     slots_take_clock(slots, 1000);
     slots_take_listed(slots, 1, 0, 0);
     gpm(slots, T0, 0.5);
@@ -189,12 +189,12 @@ static void a_win_counts_once_in_the_slot_of_its_time(void **state)
 
     (void)state;
     add_seconds(slots, T0, 3);
-    slots_take_win(slots, T0 + SECOND + SECOND / 2, 7);
+    slots_take_wins(slots, T0 + SECOND + SECOND / 2, 7, 1);
     assert_int_equal(slot_at(slots, 1)->won[7], 1);
     assert_int_equal(wins(slots, 7), 1);
-    slots_take_win(slots, slot_at(slots, 0)->end_us, 3); /* its last instant is its own */
+    slots_take_wins(slots, slot_at(slots, 0)->end_us, 3, 1); /* its last instant is its own */
     assert_int_equal(slot_at(slots, 0)->won[3], 1);
-    slots_take_win(slots, T0 - SECOND, 5); /* before all that is known */
+    slots_take_wins(slots, T0 - SECOND, 5, 1); /* before all that is known */
     assert_int_equal(wins(slots, 5), 0);
     free(slots);
 }
@@ -206,7 +206,7 @@ static void a_win_while_the_counter_was_not_read_is_of_no_slot(void **state)
     (void)state;
     add_seconds(slots, T0, 1);
     slots_restart(slots, T0 + 60 * SECOND);
-    slots_take_win(slots, T0 + 30 * SECOND, 7);
+    slots_take_wins(slots, T0 + 30 * SECOND, 7, 1);
     assert_int_equal(wins(slots, 7), 0);
     free(slots);
 }
@@ -217,7 +217,7 @@ static void wins_are_counted_up_to_what_a_byte_holds(void **state)
 
     (void)state;
     for (int i = 0; i < 1000; i++)
-        slots_take_win(slots, T0 + 1, 0);
+        slots_take_wins(slots, T0 + 1, 0, 1);
     assert_int_equal(slot_at(slots, 0)->won[0], UINT8_MAX);
     free(slots);
 }
@@ -391,7 +391,7 @@ static void a_slot_is_quiet_if_gpm_saw_all_of_it_and_nothing_ran(void **state)
     assert_false(slot_is_quiet(slot_at(slots, 2)));
     assert_false(slot_is_quiet(slot_at(slots, 3)));
     assert_true(slot_is_quiet(slot_at(slots, 1)));
-    slots_take_win(slots, T0 + SECOND + SECOND / 2, 4);
+    slots_take_wins(slots, T0 + SECOND + SECOND / 2, 4, 1);
     assert_false(slot_is_quiet(slot_at(slots, 1)));
     free(slots);
 }
@@ -418,7 +418,7 @@ static void what_is_moved_is_at_its_new_place_and_nowhere_else(void **state)
 
     (void)state;
     slots_take_listed(slots, 1U << 5, 1U << 5, 1U << 5);
-    slots_take_win(slots, T0 + 1, 5);
+    slots_take_wins(slots, T0 + 1, 5, 1);
     add_seconds(slots, T0, 1);
     slots_move(slots, 5, 9);
     for (size_t i = 0; i < slots->count; i++) {

@@ -36,6 +36,8 @@ static const struct sample_vgpu vgpus[] = {
     {0, "4: -", false, "", SAMPLE_MEMORY_UNKNOWN},
 };
 
+static const struct sample_busy_process busy_processes[] = {{7, 0}, {INT32_MAX, 1ULL << 50}};
+
 static const struct sample samples[] = {
     {.kind = SAMPLE_DEVICE,
      .gpu = 3,
@@ -84,6 +86,8 @@ static const struct sample samples[] = {
     {.kind = SAMPLE_VGPUS, .gpu = 3, .t_us = 19, .vgpus = {2, vgpus}},
     {.kind = SAMPLE_VGPUS, .gpu = 3, .t_us = 19, .vgpus = {0, vgpus}},
     {.kind = SAMPLE_VGPU_USE, .gpu = 3, .t_us = 19, .vgpu_use = {3251634178, 9, 65535, 20, 3, 4}},
+    {.kind = SAMPLE_BUSY, .gpu = 3, .t_us = 19, .busy = {200000, 2, busy_processes}},
+    {.kind = SAMPLE_BUSY, .gpu = 3, .t_us = 19, .busy = {1ULL << 50, 0, busy_processes}},
     {.kind = SAMPLE_LOST, .gpu = 3, .t_us = 20},
 };
 
@@ -175,6 +179,14 @@ static void assert_same(const struct sample *a, const struct sample *b)
             assert_int_equal(a->vgpus.items[i].vm_is_uuid, b->vgpus.items[i].vm_is_uuid);
             assert_string_equal(a->vgpus.items[i].uuid, b->vgpus.items[i].uuid);
             assert_int_equal(a->vgpus.items[i].memory_bytes, b->vgpus.items[i].memory_bytes);
+        }
+        break;
+    case SAMPLE_BUSY:
+        assert_int_equal(a->busy.interval_us, b->busy.interval_us);
+        assert_int_equal(a->busy.count, b->busy.count);
+        for (size_t i = 0; i < a->busy.count; i++) {
+            assert_int_equal(a->busy.entries[i].pid, b->busy.entries[i].pid);
+            assert_int_equal(a->busy.entries[i].busy_us, b->busy.entries[i].busy_us);
         }
         break;
     case SAMPLE_VGPU_USE:

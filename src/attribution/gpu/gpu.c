@@ -449,6 +449,9 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
     case SAMPLE_LABEL:
         take_sample(gpu, &sample->label);
         break;
+    case SAMPLE_BUSY:
+        gpu_take_busy(gpu, open_window(gpu), sample->t_us, &sample->busy);
+        break;
     case SAMPLE_LIST:
         gpu_take_list(gpu, open_window(gpu), sample->t_us, &sample->list);
         break;

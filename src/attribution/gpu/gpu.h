@@ -54,6 +54,8 @@ struct sighting {
     size_t window_index;                      /* its presence there */
     bool is_mps_server;                       /* of its clients; without any, it is as others are */
     uint8_t tenant;                           /* its place in the estimator, from 1; 0: none */
+    uint64_t busy_at_us;                      /* when the driver last counted for it; 0: never */
+    uint32_t busy_permille;                   /* of the device, then */
 };
 
 /* By the index of the process in the ledger. All boards share it: an account is of one board. */
@@ -68,6 +70,7 @@ struct presence {
     uint8_t listed;        /* by lists read in this window */
     uint8_t inherited;     /* by the lists in force when it began */
     uint32_t gpu_instance; /* of the window: by its settlement the process may be in another */
+    uint64_t busy_us;      /* that the driver counted in this window */
 };
 
 /* The energy between two ticks of the counter, and the processes present meanwhile. */
@@ -103,7 +106,7 @@ struct gpu_sample {
 struct gpu_samples {
     struct gpu_sample ring[GPU_SAMPLES_MAX];
     size_t first, count;
-    bool are_made;     /* the driver has made one: it has the utilisation of processes */
+    bool are_made;     /* the driver has made one, or counts: it has the utilisation of processes */
     bool are_missing;  /* it has made none, though a process kept the device busy */
     uint64_t garbage;  /* dropped: above 100 % */
     uint64_t repeated; /* dropped: a repetition */
@@ -292,6 +295,10 @@ static inline uint8_t window_lists_of(const struct window *window, const struct 
     return presence->listed | (uint8_t)(presence->inherited & ~window->lists_renewed);
 }
 
+/* Adds what the driver has counted to the open window. */
+void gpu_take_busy(struct gpu *gpu, struct window *window, uint64_t t_us,
+                   const struct sample_busy *busy);
+
 /* Compares the memory in use with that of the listed processes. */
 void gpu_take_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes);
 
@@ -352,6 +359,7 @@ struct gpu_learning *gpu_learning_at(const struct gpu *gpu, size_t index);
 void gpu_learn_list(struct gpu *gpu, const struct sample_list *list);
 void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,
                       const struct gpu_sample *taken);
+void gpu_learn_busy(struct gpu *gpu, uint64_t t_us, const struct sample_busy *busy);
 void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj);
 void gpu_learn_last(struct gpu *gpu);
 struct intensity_memory gpu_program_memory(const struct gpu *gpu);

@@ -10,6 +10,8 @@ static const uint64_t QUIET_US = 900000;
 
 enum { LAST_ROUNDS = 12 };
 
+static const uint64_t BUSY_WIN_US = 10000;
+
 struct gpu_learning *gpu_learning_at(const struct gpu *gpu, size_t index)
 {
     if (index == 0)
@@ -241,7 +243,30 @@ void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,
         return;
     place = open_place(gpu, taken->process);
     if (place != TENANT_NONE)
-        slots_take_win(&gpu->learning->slots, taken->at_us, place);
+        slots_take_wins(&gpu->learning->slots, taken->at_us, place, 1);
+}
+
+/* Counted time is as good as a sample every BUSY_WIN_US. */
+void gpu_learn_busy(struct gpu *gpu, uint64_t t_us, const struct sample_busy *busy)
+{
+    uint64_t total_us = 0;
+
+    if (gpu->mig)
+        return;
+    for (size_t i = 0; i < busy->count; i++) {
+        uint64_t busy_us = MIN(busy->entries[i].busy_us, busy->interval_us);
+        uint32_t process, place = TENANT_NONE;
+
+        total_us = MIN(total_us + busy_us, busy->interval_us);
+        if (busy_us > 0 &&
+            ledger_find_process(gpu->ledger, gpu->meter, busy->entries[i].pid, &process))
+            place = open_place(gpu, process);
+        if (place != TENANT_NONE)
+            slots_take_wins(
+                &gpu->learning->slots, t_us, place,
+                (uint32_t)MIN((busy_us + BUSY_WIN_US - 1) / BUSY_WIN_US, (uint64_t)UINT8_MAX));
+    }
+    slots_take_busy(&gpu->learning->slots, t_us, busy->interval_us, total_us);
 }
 
 /* Learns the idle level from a second of quiet: windows are too coarse to show all of them. */

@@ -12,6 +12,9 @@ static const uint64_t RENEWAL_US = 350000;
 /* Lists older than this, and than three windows, say nothing about the memory. */
 static const uint64_t LISTS_STALE_US = 5 * USEC_PER_SEC;
 
+/* More than engines can work in one window, and little enough to be added up. */
+static const uint64_t BUSY_MAX_US = 1ULL << 40;
+
 static bool is_of_gpu(const struct gpu *gpu, uint32_t process)
 {
     const struct ledger_process *account = ledger_process(gpu->ledger, process);
@@ -280,6 +283,39 @@ void gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
     gpu_record_context(gpu, window);
     if (gpu->learning)
         gpu_learn_list(gpu, list);
+}
+
+/* Who worked was there, whatever the lists say. */
+static void take_busy_process(struct gpu *gpu, struct window *window, uint64_t t_us,
+                              uint64_t interval_us, const struct sample_busy_process *from)
+{
+    struct presence *presence;
+    struct sighting *seen;
+    uint32_t process;
+
+    if (gpu_open_process(gpu, from->pid, &process) < 0) {
+        gpu->out_of_memory = true;
+        return;
+    }
+    ledger_see_process(gpu->ledger, process, MAX(t_us, window->start_us));
+    seen = gpu_sighting(gpu, process);
+    seen->busy_at_us = t_us;
+    seen->busy_permille = (uint32_t)(MIN(from->busy_us, interval_us) * 1000 / MAX(interval_us, 1U));
+    if (open_presence(gpu, window, process, &presence))
+        presence->busy_us += MIN(from->busy_us, BUSY_MAX_US);
+}
+
+void gpu_take_busy(struct gpu *gpu, struct window *window, uint64_t t_us,
+                   const struct sample_busy *busy)
+{
+    gpu->samples.are_made = true;
+    gpu->samples.are_missing = false;
+    for (size_t i = 0; i < busy->count; i++)
+        if (busy->entries[i].pid > 0 && busy->entries[i].busy_us > 0)
+            take_busy_process(gpu, window, t_us, MIN(busy->interval_us, BUSY_MAX_US),
+                              &busy->entries[i]);
+    if (gpu->learning)
+        gpu_learn_busy(gpu, t_us, busy);
 }
 
 void gpu_take_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes)

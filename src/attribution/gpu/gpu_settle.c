@@ -26,6 +26,15 @@ static struct claimant *add_claimant(struct gpu *gpu, uint32_t process)
     return claimant;
 }
 
+/* The claimant of a process, or a new one. */
+static struct claimant *find_claimant(struct gpu *gpu, uint32_t process)
+{
+    for (size_t i = 0; i < gpu->claimants.count; i++)
+        if (gpu->claimants.items[i].process == process)
+            return &gpu->claimants.items[i];
+    return add_claimant(gpu, process);
+}
+
 /* Was the process in this part of the board? NULL: the board as a whole. */
 static bool is_of_part(const struct gpu *gpu, const struct gpu_part *part,
                        const struct presence *presence)
@@ -157,13 +166,11 @@ static bool bind_sample(struct gpu *gpu, struct gpu_sample *sample)
 /* Adds each sample to the weight of its process, or to the unknown weight. False without any. */
 static bool gather_samples(struct gpu *gpu, const struct window *window, uint64_t *unknown_weight)
 {
-    struct claimants *claimants = &gpu->claimants;
     bool sampled = false;
 
     for (size_t i = 0; i < gpu->samples.count; i++) {
         struct gpu_sample *sample = gpu_samples_at(&gpu->samples, i);
         uint64_t weight = sample->weight * WEIGHT_SCALE;
-        size_t c = 0;
 
         if (sample->counted || sample->at_us > window->end_us)
             continue;
@@ -175,13 +182,25 @@ static bool gather_samples(struct gpu *gpu, const struct window *window, uint64_
             *unknown_weight += weight;
             continue;
         }
-        while (c < claimants->count && claimants->items[c].process != sample->process)
-            c++;
-        if (c == claimants->count)
-            (void)add_claimant(gpu, sample->process);
-        claimants->items[c].weight += weight;
+        find_claimant(gpu, sample->process)->weight += weight;
     }
     return sampled;
+}
+
+/* Adds the time that the driver has counted to the weights. False without any. */
+static bool gather_busy(struct gpu *gpu, const struct window *window)
+{
+    bool counted = false;
+
+    for (size_t i = 0; i < window->presence_count; i++) {
+        const struct presence *presence = &window->presences[i];
+
+        if (presence->busy_us == 0)
+            continue;
+        counted = true;
+        find_claimant(gpu, presence->process)->weight += presence->busy_us;
+    }
+    return counted;
 }
 
 /* The claimant that is the MPS server of a client: of several, the one that was there first.
@@ -283,9 +302,11 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window)
         busy = !sample->counted && sample->weight > 0 && sample->at_us > window->start_us &&
                sample->at_us <= window->end_us;
     }
-    for (size_t i = 0; i < window->presence_count; i++)
+    for (size_t i = 0; i < window->presence_count; i++) {
+        busy |= window->presences[i].busy_us > 0;
         is_listed |= window_lists_of(window, &window->presences[i]) != 0 &&
                      !gpu_sighting(gpu, window->presences[i].process)->is_mps_server;
+    }
     context = busy || is_listed;
     gpu->samples.are_missing |= busy && is_listed && !gpu->samples.are_made && !gpu->mig;
     busy |= (context || window->occupied) && !window->saw_utilisation; /* unknown: not idle */
@@ -318,6 +339,7 @@ static void settle_board(struct gpu *gpu, const struct window *window)
 
     has_mps = gather_contexts(gpu, window, NULL);
     sampled = gather_samples(gpu, window, &settled.unknown_weight);
+    sampled |= gather_busy(gpu, window);
     split_mps_samples(gpu, NULL);
     busy = sampled || window->busiest_percent > 0 ||
            (!window->saw_utilisation && claimants->count > 0); /* unknown: not idle */

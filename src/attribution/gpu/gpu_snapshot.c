@@ -170,11 +170,21 @@ int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, stru
     return 0;
 }
 
-/* Adds the utilisation of a process over the last 10 s, in sums over its samples. */
+/* Time that the driver counts is added at least so often for a process that works. */
+static const uint64_t BUSY_FRESH_US = 3 * USEC_PER_SEC;
+
+/* Adds the utilisation of a process: as it was last counted, or else over the last 10 s, in sums
+ * over its samples. */
 static void add_utilisation(const struct gpu *gpu, uint32_t process, struct snapshot_process *to)
 {
+    const struct sighting *seen = gpu_sighting(gpu, process);
     uint32_t pid = ledger_process(gpu->ledger, process)->pid;
 
+    if (seen->busy_at_us > 0 && seen->busy_at_us + BUSY_FRESH_US >= gpu->latest_us) {
+        to->samples = 10; /* tenths of a percent */
+        to->sm_won_percent = seen->busy_permille;
+        return;
+    }
     for (size_t i = 0; i < gpu->samples.count; i++) {
         const struct gpu_sample *sample =
             &gpu->samples.ring[(gpu->samples.first + i) % GPU_SAMPLES_MAX];

@@ -233,6 +233,18 @@ static bool parse_listed(struct span entry, struct sample_listed *listed)
     return true;
 }
 
+/* How many entries follow. One has at least "1:0" and a blank: a length that the line cannot hold
+ * allocates nothing. */
+static int take_length(struct span *rest, uint64_t *ret_count, struct error *err)
+{
+    int r = trace_take_u64(rest, TRACE_LISTED_MAX, "list length", ret_count, err);
+
+    if (r == 0 && *ret_count > (rest->len + 1) / 4)
+        r = error_set(err, -EBADMSG, "list length: %llu entries do not fit in the line",
+                      (unsigned long long)*ret_count);
+    return r;
+}
+
 int trace_parse_list(struct span *rest, struct batch *batch, struct sample *sample,
                      struct error *err)
 {
@@ -245,14 +257,9 @@ int trace_parse_list(struct span *rest, struct batch *batch, struct sample *samp
     if (!kind)
         return error_set(err, -EBADMSG, "list: expected c, m or g, got '%.*s'",
                          (int)MIN(word.len, (size_t)40), word.data);
-    r = trace_take_u64(rest, TRACE_LISTED_MAX, "list length", &count, err);
+    r = take_length(rest, &count, err);
     if (r < 0)
         return r;
-    /* An entry has at least "1:0" and a blank: a count that the line cannot hold allocates nothing.
-     */
-    if (count > (rest->len + 1) / 4)
-        return error_set(err, -EBADMSG, "list length: %llu entries do not fit in the line",
-                         (unsigned long long)count);
     entries = arena_array(&batch->arena, count, sizeof(*entries));
     if (!entries)
         return -ENOMEM;
@@ -288,6 +295,48 @@ void trace_put_list(struct buffer *out, const struct sample *sample)
         buffer_u64(out, listed->gpu_instance);
         buffer_char(out, ':');
         buffer_u64(out, listed->compute_instance);
+    }
+}
+
+static const uint64_t BUSY_MAX_US = 1ULL << 50;
+
+int trace_parse_busy(struct span *rest, struct batch *batch, struct sample *sample,
+                     struct error *err)
+{
+    struct sample_busy_process *entries;
+    uint64_t interval_us, count, pid;
+    int r = trace_take_u64(rest, BUSY_MAX_US, "interval", &interval_us, err);
+
+    if (r == 0)
+        r = take_length(rest, &count, err);
+    if (r < 0)
+        return r;
+    entries = arena_array(&batch->arena, count, sizeof(*entries));
+    if (!entries)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < count; i++) {
+        struct span busy = span_cut(rest, ' ');
+
+        if (parse_u64_max(span_cut(&busy, ':'), INT32_MAX, &pid) < 0 ||
+            parse_u64_max(busy, BUSY_MAX_US, &entries[i].busy_us) < 0)
+            return error_set(err, -EBADMSG, "busy time %llu: expected pid:us",
+                             (unsigned long long)i + 1);
+        entries[i].pid = (uint32_t)pid;
+    }
+    sample->busy = (struct sample_busy){interval_us, count, entries};
+    return 0;
+}
+
+void trace_put_busy(struct buffer *out, const struct sample *sample)
+{
+    const struct sample_busy *busy = &sample->busy;
+
+    trace_put_number(out, busy->interval_us);
+    trace_put_number(out, busy->count);
+    for (size_t i = 0; i < busy->count; i++) {
+        trace_put_number(out, busy->entries[i].pid);
+        buffer_char(out, ':');
+        buffer_u64(out, busy->entries[i].busy_us);
     }
 }
 

@@ -70,11 +70,14 @@ size_t trace_take_word(struct span *rest, const char *const *words, size_t count
 /* Records that are no row of fields. */
 int trace_parse_list(struct span *rest, struct batch *batch, struct sample *sample,
                      struct error *err);
+int trace_parse_busy(struct span *rest, struct batch *batch, struct sample *sample,
+                     struct error *err);
 int trace_parse_gpm(struct span *rest, struct batch *batch, struct sample *sample,
                     struct error *err);
 int trace_parse_names(struct span *rest, struct batch *batch, struct sample *sample,
                       struct error *err);
 void trace_put_list(struct buffer *out, const struct sample *sample);
+void trace_put_busy(struct buffer *out, const struct sample *sample);
 void trace_put_gpm(struct buffer *out, const struct sample *sample);
 void trace_put_names(struct buffer *out, const struct sample *sample);
 

@@ -134,6 +134,7 @@ static const struct record records[] = {
     {'P', SAMPLE_POWER, FIELDS(power)},
     {'U', SAMPLE_UTILISATION, FIELDS(utilisation)},
     {'S', SAMPLE_LABEL, FIELDS(label)},
+    {'A', SAMPLE_BUSY, .parse = trace_parse_busy, .put = trace_put_busy},
     {'R', SAMPLE_LIST, .parse = trace_parse_list, .put = trace_put_list},
     {'N', SAMPLE_PROCESS, FIELDS(process)},
     {'L', SAMPLE_LOST, .count = 0},

@@ -129,7 +129,18 @@ void slots_take_sample(struct slots *slots, const struct sample_label *sample)
     add_activity(slots, from_us, sample->at_us, false, busy, units);
 }
 
-void slots_take_win(struct slots *slots, uint64_t at_us, uint32_t tenant)
+void slots_take_busy(struct slots *slots, uint64_t t_us, uint64_t interval_us, uint64_t busy_us)
+{
+    static const double no_units[UNIT_COUNT];
+    uint64_t from_us = MAX(t_us - MIN(t_us, interval_us), slots->sample_us);
+
+    if (t_us <= slots->sample_us || interval_us == 0)
+        return;
+    slots->sample_us = t_us;
+    add_activity(slots, from_us, t_us, false, (double)busy_us / (double)interval_us, no_units);
+}
+
+void slots_take_wins(struct slots *slots, uint64_t at_us, uint32_t tenant, uint32_t count)
 {
     for (size_t i = slots->count; i-- > 0;) {
         struct slot *slot = slot_at(slots, i);
@@ -137,7 +148,7 @@ void slots_take_win(struct slots *slots, uint64_t at_us, uint32_t tenant)
         if (at_us <= slot->start_us)
             continue;
         if (i + 1 == slots->count || at_us <= slot->end_us) /* or it fell between two slots */
-            slot->won[tenant] += slot->won[tenant] < UINT8_MAX;
+            slot->won[tenant] = (uint8_t)MIN(slot->won[tenant] + count, (uint32_t)UINT8_MAX);
         return;
     }
 }

@@ -82,7 +82,10 @@ void slots_take_gpm(struct slots *slots, uint64_t t_us, const struct sample_gpm 
  * or what it did is unknown. */
 void slots_begin_gpm(struct slots *slots, uint64_t t_us, bool was_idle);
 void slots_take_sample(struct slots *slots, const struct sample_label *sample);
-void slots_take_win(struct slots *slots, uint64_t at_us, uint32_t tenant);
+/* The same where the driver counts: engines worked for so long of the time up to now. */
+void slots_take_busy(struct slots *slots, uint64_t t_us, uint64_t interval_us, uint64_t busy_us);
+/* The samples, or pieces of counted time, that were a tenant's. */
+void slots_take_wins(struct slots *slots, uint64_t at_us, uint32_t tenant, uint32_t count);
 void slots_take_clock(struct slots *slots, uint32_t clock_mhz);
 void slots_take_listed(struct slots *slots, uint32_t listed, uint32_t clients, uint32_t servers);
 
