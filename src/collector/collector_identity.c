@@ -173,11 +173,21 @@ static int by_owner_and_evidence(const void *a, const void *b)
     return x->is_unverified - y->is_unverified;
 }
 
-/* Another GPU instance that the same source has given it. */
+/* Another GPU instance that it was given, too, and not one that it may merely claim. */
 static bool is_another_instance(const struct attached *a, const struct attached *b)
 {
-    return a->is_of_instance && b->is_of_instance && a->source == b->source &&
-           a->gpu_instance != b->gpu_instance;
+    return a->is_of_instance && b->is_of_instance && a->gpu_instance != b->gpu_instance &&
+           (a->source == b->source || !b->is_unverified);
+}
+
+/* The one of the first `count` that says the same as this, or more. */
+static struct attached *find_same(struct grant_list *list, size_t count,
+                                  const struct attached *attached)
+{
+    while (count-- > 0 && by_owner(&list->items[count], attached) == 0)
+        if (!is_another_instance(&list->items[count], attached))
+            return &list->items[count];
+    return NULL;
 }
 
 /* A workload that several sources report is one, by the strongest evidence; of a board in MIG mode,
@@ -189,10 +199,9 @@ static void merge_duplicates(struct grant_list *list)
     if (list->count > 0)
         qsort(list->items, list->count, sizeof(*list->items), by_owner_and_evidence);
     for (size_t i = 0; i < list->count; i++) {
-        struct attached *best = kept > 0 ? &list->items[kept - 1] : NULL;
+        struct attached *best = find_same(list, kept, &list->items[i]);
 
-        if (!best || by_owner(best, &list->items[i]) != 0 ||
-            is_another_instance(best, &list->items[i])) {
+        if (!best) {
             list->items[kept++] = list->items[i];
             continue;
         }

@@ -117,6 +117,7 @@ static void names_of_cdi_count_if_they_are_gpus_of_nvidia(void **state)
         {"nvidia.com/gpu=0", "i0"},
         {"nvidia.com/gpu=gpu3", "i3"},
         {"nvidia.com/gpu=1:0", "i1:0"},
+        {"management.nvidia.com/gpu=all", "!all"},
         {"nvidia.com/gpu=mig1:0", "i1:0"},
         {"nvidia.com/gpu=" UUID, UUID},
         {"nvidia.com/gpu=" MIG, MIG},
@@ -370,6 +371,38 @@ static void a_request_of_100000_ids_is_cut(void **state)
     assert_int_equal(list.count, GPU_ACCESS_MAX);
 }
 
+static void a_part_that_is_not_there_is_nobodys(void **state)
+{
+    static const struct snapshot_mig_device devices[] = {
+        {1, 0, "MIG-a", "1g.10gb", 0, {.is_known = true, .profile = 19, .start = 2, .size = 1}}};
+    static const struct attachment parts[] = {
+        {.kind = ALLOCATION_MINOR, .id = "gi1", .index = 3},
+        {.kind = ALLOCATION_MINOR, .id = "mig-1g10gb-19-2", .index = 3},
+        {.kind = ALLOCATION_MIG_UUID, .id = "MIG-" UUID "/1/0"},
+    };
+    struct snapshot_gpu gpu = {.uuid = UUID,
+                               .has_minor = true,
+                               .minor = 3,
+                               .sharing = GPU_SHARING_MIG,
+                               .mig_devices = devices,
+                               .mig_device_count = 1};
+    uint32_t instance;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        assert_true(attachment_is_of(&parts[i], &gpu, &instance));
+        assert_int_equal(instance, 1);
+    }
+    /* Another place than the driver tells. */
+    assert_false(attachment_is_of(
+        &(struct attachment){.kind = ALLOCATION_MINOR, .id = "mig-1g10gb-19-3", .index = 3}, &gpu,
+        &instance));
+    gpu.mig_device_count = 0;
+    gpu.sharing = GPU_SHARING_EXCLUSIVE;
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+        assert_false(attachment_is_of(&parts[i], &gpu, &instance));
+}
+
 static void an_attachment_is_of_the_gpu_that_it_names(void **state)
 {
     static const struct snapshot_mig_device devices[] = {
@@ -381,6 +414,7 @@ static void an_attachment_is_of_the_gpu_that_it_names(void **state)
                                             .has_minor = true,
                                             .minor = 3,
                                             .pci = "0000:1a:00.0",
+                                            .sharing = GPU_SHARING_MIG,
                                             .mig_devices = devices,
                                             .mig_device_count = ARRAY_SIZE(devices)};
     enum { NO = -2, WHOLE = -1 };
@@ -395,7 +429,8 @@ static void an_attachment_is_of_the_gpu_that_it_names(void **state)
         {{.kind = ALLOCATION_GPU_UUID, .id = UUID "0"}, NO},
         {{.kind = ALLOCATION_GPU_UUID, .id = ""}, NO},
         {{.kind = ALLOCATION_MIG_UUID, .id = "MIG-" UUID "/7/0"}, 7},
-        {{.kind = ALLOCATION_MIG_UUID, .id = "MIG-" UUID "/x/0"}, WHOLE},
+        {{.kind = ALLOCATION_MIG_UUID, .id = "MIG-" UUID "/x/0"}, NO},
+        {{.kind = ALLOCATION_MIG_UUID, .id = "MIG-" UUID "/8/0"}, NO},
         {{.kind = ALLOCATION_MIG_UUID, .id = MIG}, 5},
         {{.kind = ALLOCATION_MIG_UUID, .id = "mig-C"}, 2},
         {{.kind = ALLOCATION_MIG_UUID, .id = "MIG-of-another-board"}, NO},
@@ -405,7 +440,8 @@ static void an_attachment_is_of_the_gpu_that_it_names(void **state)
         {{.kind = ALLOCATION_INDEX, .id = "", .index = 3}, NO},
         {{.kind = ALLOCATION_MINOR, .id = "", .index = 3}, WHOLE},
         {{.kind = ALLOCATION_MINOR, .id = "gi6", .index = 3}, 6},
-        {{.kind = ALLOCATION_MINOR, .id = "gix", .index = 3}, WHOLE},
+        {{.kind = ALLOCATION_MINOR, .id = "gix", .index = 3}, NO},
+        {{.kind = ALLOCATION_MINOR, .id = "gi99", .index = 3}, NO},
         {{.kind = ALLOCATION_MINOR, .id = "mig-3g40gb-9-0", .index = 3}, 1},
         {{.kind = ALLOCATION_MINOR, .id = "mig-1c2g20gb-9-0", .index = 3}, 2},
         {{.kind = ALLOCATION_MINOR, .id = "mig-1g10gb-me-9-0", .index = 3}, 5},
@@ -439,9 +475,10 @@ static void a_claim_is_of_the_instance_at_its_place(void **state)
         {9, 0, "MIG-d", "1g.10gb+me", 3, {true, 20, 3, 1}}};
     static const struct snapshot_gpu gpu = {.uuid = UUID,
                                             .has_minor = true,
+                                            .sharing = GPU_SHARING_MIG,
                                             .mig_devices = devices,
                                             .mig_device_count = ARRAY_SIZE(devices)};
-    enum { WHOLE = -1 };
+    enum { NO = -2, WHOLE = -1 };
     static const struct {
         const char *id;
         int instance;
@@ -452,9 +489,9 @@ static void a_claim_is_of_the_instance_at_its_place(void **state)
         {"mig-1g10gb-me-20-3", 9},
         {"mig-9-4-4", 1},
         {"mig-19-2-1", 8},
-        {"mig-1g10gb-19-1", WHOLE}, /* not there (yet), whatever else has its profile */
-        {"mig-3g40gb-9-0", WHOLE},
-        {"mig-19-1-1", WHOLE},
+        {"mig-1g10gb-19-1", NO}, /* not there (yet), whatever else has its profile */
+        {"mig-3g40gb-9-0", NO},
+        {"mig-19-1-1", NO},
         {"mig-19-2", WHOLE},
         {"mig--19-2", WHOLE},
         {"mig-1g10gb-19-", WHOLE},
@@ -467,7 +504,9 @@ static void a_claim_is_of_the_instance_at_its_place(void **state)
         struct attachment attachment = {.kind = ALLOCATION_MINOR, .id = cases[i].id};
         uint32_t instance = 0;
 
-        if (!attachment_is_of(&attachment, &gpu, &instance) || (int)instance != cases[i].instance)
+        bool is = attachment_is_of(&attachment, &gpu, &instance);
+
+        if (is != (cases[i].instance != NO) || (is && (int)instance != cases[i].instance))
             fail_msg("%s is of %d", cases[i].id, (int)instance);
     }
 }
@@ -485,6 +524,7 @@ int main(void)
         cmocka_unit_test(what_is_no_json_is_an_error),
         cmocka_unit_test(a_request_of_100000_ids_is_cut),
         cmocka_unit_test(an_attachment_is_of_the_gpu_that_it_names),
+        cmocka_unit_test(a_part_that_is_not_there_is_nobodys),
         cmocka_unit_test(a_claim_is_of_the_instance_at_its_place),
     };
 

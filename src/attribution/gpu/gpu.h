@@ -83,7 +83,8 @@ struct window {
     bool saw_utilisation;    /* it was read at all: with MIG it cannot be */
     bool saw_context;        /* the lists in force had a process at some time */
     bool saw_no_context;     /* they had none at some time */
-    uint32_t occupied;       /* bits: instances of MIG whose memory is in use, by their order */
+    /* Bits: instances of MIG, by their order, whose memory is in use, and whose GPM was read. */
+    uint32_t occupied, gpm_read;
     struct presence *presences;
     size_t presence_count, presence_slots;
 };
@@ -280,6 +281,13 @@ void gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
 /* Records that a process is on the list of this kind that is read now. */
 void gpu_take_listed(struct gpu *gpu, struct window *window, uint64_t t_us, uint32_t process,
                      unsigned kind, uint64_t memory_bytes);
+
+/* Is it an MPS server that cannot work itself? It holds less memory than a context takes, which a
+ * program that has merely the name of one could not. */
+bool gpu_is_small_server(const struct gpu *gpu, uint32_t process);
+
+/* The same, without clients in the window: it holds no context. */
+bool gpu_is_idle_server(const struct gpu *gpu, const struct window *window, uint32_t process);
 
 /* Records in the window whether there is a context, as far as the lists in force tell. */
 void gpu_record_context(struct gpu *gpu, struct window *window);

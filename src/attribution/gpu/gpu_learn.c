@@ -12,6 +12,9 @@ enum { LAST_ROUNDS = 12 };
 
 static const uint64_t BUSY_WIN_US = 10000;
 
+/* Whoever has a twentieth of the time is sampled in this time, 49 times of 50. */
+static const uint64_t RESTING_US = 15 * USEC_PER_SEC;
+
 struct gpu_learning *gpu_learning_at(const struct gpu *gpu, size_t index)
 {
     if (index == 0)
@@ -190,6 +193,21 @@ static void follow_gpm(const struct gpu *gpu, struct gpu_instance *instance, uin
         slots_begin_gpm(slots, t_us, gpu->mig->has_gpm);
 }
 
+/* Those that had no sample for long, though others may have had: an X server, a model that waits
+ * for requests. */
+static uint32_t find_resting(const struct gpu_learning *learning, uint32_t tenants, uint64_t t_us)
+{
+    uint32_t resting = 0;
+
+    for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
+        const struct tenant *tenant = &learning->tenants.all[t];
+
+        if ((tenants & (1U << t)) && t_us >= MAX(tenant->since_us, tenant->worked_us) + RESTING_US)
+            resting |= 1U << t;
+    }
+    return resting;
+}
+
 /* Which tenants are on a list. No sample tells those of a GPU instance apart, as with MPS. */
 static void update_listed(struct gpu *gpu, size_t index, uint64_t t_us)
 {
@@ -211,12 +229,20 @@ static void update_listed(struct gpu *gpu, size_t index, uint64_t t_us)
             if ((clients & (1U << c)) && gpu_serves_mps(gpu, learning->tenants.all[t].process,
                                                         learning->tenants.all[c].process))
                 servers |= 1U << t;
+    for (uint32_t t = 0; t < TENANT_OTHERS; t++)
+        if ((listed & ~servers & (1U << t)) &&
+            gpu_is_small_server(gpu, learning->tenants.all[t].process))
+            listed &= ~(1U << t);
     if (index > 0) {
         clients = listed & ~servers;
         size_clients(gpu, &gpu->mig->instances[index - 1], clients);
         follow_gpm(gpu, &gpu->mig->instances[index - 1], listed, t_us);
     }
     slots_take_listed(&learning->slots, listed, clients, servers);
+    slots_take_resting(&learning->slots,
+                       gpu->samples.are_made && !gpu->mig
+                           ? find_resting(learning, listed & ~clients & ~servers, t_us)
+                           : 0);
 }
 
 void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)
@@ -231,6 +257,14 @@ void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)
         update_listed(gpu, i, gpu->list_us[list->kind]);
 }
 
+static void take_wins(struct gpu_learning *learning, uint64_t at_us, uint32_t place, uint32_t count)
+{
+    struct tenant *tenant = &learning->tenants.all[place];
+
+    tenant->worked_us = MAX(tenant->worked_us, at_us);
+    slots_take_wins(&learning->slots, at_us, place, count);
+}
+
 void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,
                       const struct gpu_sample *taken)
 {
@@ -243,7 +277,7 @@ void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,
         return;
     place = open_place(gpu, taken->process);
     if (place != TENANT_NONE)
-        slots_take_wins(&gpu->learning->slots, taken->at_us, place, 1);
+        take_wins(gpu->learning, taken->at_us, place, 1);
 }
 
 /* Counted time is as good as a sample every BUSY_WIN_US. */
@@ -262,8 +296,8 @@ void gpu_learn_busy(struct gpu *gpu, uint64_t t_us, const struct sample_busy *bu
             ledger_find_process(gpu->ledger, gpu->meter, busy->entries[i].pid, &process))
             place = open_place(gpu, process);
         if (place != TENANT_NONE)
-            slots_take_wins(
-                &gpu->learning->slots, t_us, place,
+            take_wins(
+                gpu->learning, t_us, place,
                 (uint32_t)MIN((busy_us + BUSY_WIN_US - 1) / BUSY_WIN_US, (uint64_t)UINT8_MAX));
     }
     slots_take_busy(&gpu->learning->slots, t_us, busy->interval_us, total_us);
@@ -273,7 +307,7 @@ void gpu_learn_busy(struct gpu *gpu, uint64_t t_us, const struct sample_busy *bu
 static void learn_idle(struct gpu *gpu, const struct slot *slot)
 {
     __typeof__(gpu->learning->quiet) *quiet = &gpu->learning->quiet;
-    bool context = slot_workers(slot) != 0;
+    bool context = slot_contexts(slot) != 0;
     bool is_quiet = slot_is_quiet(slot) && !slot->has_changed; /* else it shows neither level */
 
     if (!is_quiet || context != quiet->context)

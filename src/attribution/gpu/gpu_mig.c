@@ -13,6 +13,10 @@
 /* Less of a slot is the noise of idle contexts. */
 static const double BUSY_MIN = 0.001;
 
+/* What units can have drawn at most, relative to what they draw on an H200: programs differed by up
+ * to a quarter there, and boards differ, too. */
+static const double EXPLAINED_MOST = 1.5;
+
 /* Without GPM nothing tells how much each of several instances with a process did: so much that no
  * confidence is left, and more than all of its energy is uncertain. */
 static const double SLICES_ERROR = 1000;
@@ -179,13 +183,23 @@ static double part_of(double part, double whole)
     return whole > 0 ? MIN(part / whole, 1.0) : 0;
 }
 
+/* Its SMs are known as those of its compute instances, which need not fill it. */
+static double compute_part(const struct gpu_mig *mig, const struct gpu_instance *instance)
+{
+    uint32_t filled = 0;
+
+    for (size_t i = 0; i < instance->compute_count; i++)
+        filled += instance->computes[i].slices;
+    return filled >= instance->slices && instance->sm_count > 0 && mig->sm_count > 0
+               ? part_of(instance->sm_count, mig->sm_count)
+               : part_of(instance->slices, mig->slices);
+}
+
 /* GPM's percentages are of the instance. Memory has slices of its own. */
 static void add_slot(const struct gpu *gpu, const struct gpu_instance *instance,
                      const struct slot *slot, struct activity_sum *sum)
 {
-    double compute = instance->sm_count > 0 && gpu->mig->sm_count > 0
-                         ? part_of(instance->sm_count, gpu->mig->sm_count)
-                         : part_of(instance->slices, gpu->mig->slices);
+    double compute = compute_part(gpu->mig, instance);
     double memory = part_of((double)instance->memory_bytes, (double)gpu->memory_bytes);
 
     sum->known_us += slot->gpm.known_us;
@@ -316,7 +330,8 @@ static bool has_contexts(const struct gpu *gpu, const struct window *window,
 {
     for (size_t i = 0; i < window->presence_count; i++)
         if (window_lists_of(window, &window->presences[i]) != 0 &&
-            gpu_mig_find(gpu->mig, window->presences[i].gpu_instance) == instance)
+            gpu_mig_find(gpu->mig, window->presences[i].gpu_instance) == instance &&
+            !gpu_is_idle_server(gpu, window, window->presences[i].process))
             return true;
     return false;
 }
@@ -366,6 +381,23 @@ static bool weigh_parts(const struct gpu *gpu, const struct window *window, stru
     return all_known;
 }
 
+/* The part of the active energy that no activity explains, if another part holds a context: its
+ * video engines or copies, which GPM does not show, may have used it. Relative to all of it. */
+static double unseen_error(const struct gpu *gpu, const struct window *window, uint64_t active_uj,
+                           const double units[UNIT_COUNT], const struct gpu_parts *parts,
+                           size_t part)
+{
+    double seconds = (double)(window->end_us - window->start_us) / 1e6;
+    double explained_j =
+        EXPLAINED_MOST * seconds * unit_watts_of(&(struct unit_watts){0}, units, limit_watts(gpu));
+    double unseen_j = (double)active_uj / 1e6 - explained_j;
+
+    for (size_t i = 0; i < parts->count && unseen_j > 0; i++)
+        if (i != part && (parts->items[i].has_context || parts->items[i].is_occupied))
+            return unseen_j / ((double)active_uj / 1e6);
+    return 0;
+}
+
 static void divide_active(const struct gpu *gpu, const struct window *window, uint64_t active_uj,
                           struct gpu_parts *parts)
 {
@@ -394,10 +426,11 @@ static void divide_active(const struct gpu *gpu, const struct window *window, ui
 
         part->active_uj = shares[i].amount;
         if (total <= 0)
-            part->error = 0;
+            part->error = shares[i].amount < active_uj ? 1 : 0;
         else if (is_known)
-            part->error =
-                unit_watts_error(&gpu->mig->units, activities[i].units, units, limit_watts(gpu));
+            part->error = hypot(
+                unit_watts_error(&gpu->mig->units, activities[i].units, units, limit_watts(gpu)),
+                unseen_error(gpu, window, active_uj, units, parts, i));
         else
             part->error = activities[i].watts < total ? SLICES_ERROR : 0;
     }

@@ -121,6 +121,24 @@ uint8_t gpu_lists_of(const struct gpu *gpu, uint32_t process)
     return lists;
 }
 
+bool gpu_is_small_server(const struct gpu *gpu, uint32_t process)
+{
+    const struct sighting *seen = gpu_sighting(gpu, process);
+
+    return seen->is_mps_server && seen->memory_bytes[SAMPLE_LIST_COMPUTE] < SAMPLE_OCCUPIED_BYTES;
+}
+
+bool gpu_is_idle_server(const struct gpu *gpu, const struct window *window, uint32_t process)
+{
+    if (!gpu_is_small_server(gpu, process))
+        return false;
+    for (size_t i = 0; i < window->presence_count; i++)
+        if ((window_lists_of(window, &window->presences[i]) & (1 << SAMPLE_LIST_MPS)) &&
+            gpu_serves_mps(gpu, process, window->presences[i].process))
+            return false;
+    return true;
+}
+
 void gpu_record_context(struct gpu *gpu, struct window *window)
 {
     bool named = false, read = false;

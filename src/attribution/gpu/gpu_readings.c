@@ -54,6 +54,7 @@ void gpu_take_gpm(struct gpu *gpu, struct window *window, uint64_t t_us,
         gpu->mig->has_gpm = true;
         instance->gauges[GPU_GAUGE_UTILISATION_PERCENT] = (struct gpu_reading){t_us, percent};
         window->busiest_percent = MAX(window->busiest_percent, (uint8_t)percent);
+        window->gpm_read |= 1U << (instance - gpu->mig->instances);
         window->saw_utilisation = true;
     }
 }

@@ -12,6 +12,9 @@ static const uint64_t VALIDITY_US = 2 * USEC_PER_SEC;
 /* In a busy window without samples, the last shares hold for this long. */
 static const uint64_t HOLD_US = 5 * USEC_PER_SEC;
 
+/* How far a resting board may be above its idle level, as a part of it: it warms up. */
+enum { IDLE_MARGIN_PART = 8 };
+
 /* Weights are percents; scaled, they can be divided among the clients of an MPS server. */
 static const uint64_t WEIGHT_SCALE = 1 << 20;
 
@@ -224,9 +227,10 @@ static size_t find_server(const struct gpu *gpu, uint32_t client)
 
 /* Under MPS every sample has the server's pid (measured, H200). Its samples belong to its clients,
  * equally as long as nothing more is known of them, and the server is not charged. One without
- * clients is charged as anybody is: for its samples or, in a part, which has none, for its
- * presence. */
-static void split_mps_samples(struct gpu *gpu, const struct gpu_part *part)
+ * clients is charged as anybody is for its samples; in a part, which has none, it is charged unless
+ * it cannot have worked. */
+static void split_mps_samples(struct gpu *gpu, const struct window *window,
+                              const struct gpu_part *part)
 {
     struct claimants *claimants = &gpu->claimants;
 
@@ -247,7 +251,8 @@ static void split_mps_samples(struct gpu *gpu, const struct gpu_part *part)
         }
     for (size_t i = claimants->count; i-- > 0;) {
         const struct claimant *claimant = &claimants->items[i];
-        bool is_idle = !part && claimant->weight == 0;
+        bool is_idle =
+            part ? gpu_is_idle_server(gpu, window, claimant->process) : claimant->weight == 0;
 
         if (gpu_sighting(gpu, claimant->process)->is_mps_server &&
             (claimant->served > 0 || is_idle))
@@ -290,6 +295,33 @@ static int by_workload(const void *a, const void *b)
     return (x->process > y->process) - (x->process < y->process);
 }
 
+/* Can somebody have worked without a sign of it? In MIG mode each instance has signs of its own. */
+static bool is_activity_unknown(const struct gpu *gpu, const struct window *window, bool context)
+{
+    if (!gpu->mig)
+        return context && !window->saw_utilisation;
+    for (size_t i = 0; i < window->presence_count; i++) {
+        const struct presence *presence = &window->presences[i];
+        const struct gpu_instance *instance = gpu_mig_find(gpu->mig, presence->gpu_instance);
+
+        if (window_lists_of(window, presence) != 0 &&
+            !gpu_is_idle_server(gpu, window, presence->process) &&
+            !(instance && window->gpm_read & 1U << (instance - gpu->mig->instances)))
+            return true;
+    }
+    return window->occupied & ~window->gpm_read;
+}
+
+/* Too much for a context that rests? GPM shows neither video engines nor copies: in MIG mode a
+ * window in which nothing else worked may still not be an idle one. */
+static bool is_beyond_idle(const struct idle_levels *idle, uint64_t energy_uj, uint64_t duration_us)
+{
+    uint64_t floor_mw = idle->without_context.level_mw, level_mw = idle->with_context.level_mw;
+    uint64_t most_mw = level_mw > 0 ? level_mw + level_mw / IDLE_MARGIN_PART : 2 * floor_mw;
+
+    return most_mw > 0 && energy_uj / 1000 > most_mw * duration_us / USEC_PER_SEC;
+}
+
 void gpu_observe_window(struct gpu *gpu, const struct window *window)
 {
     uint64_t duration_us = window->end_us - window->start_us;
@@ -309,12 +341,13 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window)
     }
     context = busy || is_listed;
     gpu->samples.are_missing |= busy && is_listed && !gpu->samples.are_made && !gpu->mig;
-    busy |= (context || window->occupied) && !window->saw_utilisation; /* unknown: not idle */
+    busy |= is_activity_unknown(gpu, window, context); /* not known to be idle */
     idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
     /* A window in which a context came or went shows neither level; a busy one at most that the
      * level is too high. But the driver's utilisation, a mean over up to a second, outlasts the
      * process that caused it: then there is no context. */
     if (!(window->saw_context && window->saw_no_context) &&
+        !(gpu->mig && context && is_beyond_idle(&gpu->idle, window->energy_uj, duration_us)) &&
         (!busy || (is_listed && idle.floor_uj + idle.step_uj == window->energy_uj)))
         idle_learn(&gpu->idle, context, window->energy_uj, duration_us);
 }
@@ -340,7 +373,7 @@ static void settle_board(struct gpu *gpu, const struct window *window)
     has_mps = gather_contexts(gpu, window, NULL);
     sampled = gather_samples(gpu, window, &settled.unknown_weight);
     sampled |= gather_busy(gpu, window);
-    split_mps_samples(gpu, NULL);
+    split_mps_samples(gpu, window, NULL);
     busy = sampled || window->busiest_percent > 0 ||
            (!window->saw_utilisation && claimants->count > 0); /* unknown: not idle */
     if (busy && !sampled && claimants->count == 0)
@@ -434,7 +467,7 @@ static void settle_part(struct gpu *gpu, const struct window *window, const stru
 
     claimants->count = 0;
     (void)gather_contexts(gpu, window, part);
-    split_mps_samples(gpu, part);
+    split_mps_samples(gpu, window, part);
     weigh_by_slices(gpu, part);
     if (!part->instance)
         weigh_by_vgpu_samples(gpu, window);

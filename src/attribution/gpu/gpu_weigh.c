@@ -17,8 +17,8 @@ static const double PRESENCE_ERROR_US = 0.4 * (double)USEC_PER_SEC;
 /* The same bound of a time share, relative to the energy of the others. */
 static const double TIMESHARE_ERROR = 0.5;
 
-/* Of equal shares without a single sample: one of two may have used everything, or nothing. */
-static const double EQUAL_ERROR = 2;
+/* Of shares by a rule, without a single sample: one may have used everything, or nothing. */
+static const double EQUAL_ERROR = 1000;
 
 /* The sum of weights in windows without samples. */
 static const double WEIGHT_SCALE = (double)(1ULL << 40);
@@ -158,7 +158,9 @@ void gpu_weigh_part(struct gpu *gpu, const struct window *window, const struct g
     struct claimants *claimants = &gpu->claimants;
     double by_part = part->error / DOUBTFUL_ERROR;
 
-    weigh_by_samples(claimants, 0, TIMESHARE_ERROR);
+    /* Only vGPUs have samples in MIG mode. */
+    weigh_by_samples(claimants, 0,
+                     !part->instance && gpu->samples.are_made ? TIMESHARE_ERROR : EQUAL_ERROR);
     if (claimants->count == 1) /* no other process is in it */
         claimants->items[0].confidence = CONFIDENCE_ONE;
     else if (part->instance)

@@ -8,19 +8,31 @@
 
 #define NO_INSTANCE ATTACHMENT_NO_INSTANCE
 
-/* Old drivers name the GPU of a MIG device: MIG-GPU-<uuid>/<gi>/<ci>. */
-static bool match_old_uuid(const char *id, const char *uuid, uint32_t *ret_instance)
+/* Is it a GPU instance of the board? */
+static bool match_instance(struct span number, const struct snapshot_gpu *gpu,
+                           uint32_t *ret_instance)
 {
-    size_t len = strlen(uuid);
-    struct span rest;
     uint64_t instance;
 
-    if (strncmp(id, "MIG-", 4) != 0 || strncmp(id + 4, uuid, len) != 0 || id[4 + len] != '/')
+    if (parse_u64_max(number, UINT32_MAX - 1, &instance) < 0)
+        return false;
+    *ret_instance = (uint32_t)instance;
+    for (size_t i = 0; i < gpu->mig_device_count; i++)
+        if (gpu->mig_devices[i].gpu_instance == instance)
+            return true;
+    return false;
+}
+
+/* Old drivers name the GPU of a MIG device: MIG-GPU-<uuid>/<gi>/<ci>. */
+static bool match_old_uuid(const char *id, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
+{
+    size_t len = strlen(gpu->uuid);
+    struct span rest;
+
+    if (strncmp(id, "MIG-", 4) != 0 || strncmp(id + 4, gpu->uuid, len) != 0 || id[4 + len] != '/')
         return false;
     rest = span_of(id + 4 + len + 1);
-    if (parse_u64_max(span_cut(&rest, '/'), UINT32_MAX - 1, &instance) == 0)
-        *ret_instance = (uint32_t)instance;
-    return true;
+    return match_instance(span_cut(&rest, '/'), gpu, ret_instance);
 }
 
 static bool match_mig_uuid(const struct attachment *attachment, const struct snapshot_gpu *gpu,
@@ -31,7 +43,7 @@ static bool match_mig_uuid(const struct attachment *attachment, const struct sna
             *ret_instance = gpu->mig_devices[i].gpu_instance;
             return true;
         }
-    return match_old_uuid(attachment->id, gpu->uuid, ret_instance);
+    return match_old_uuid(attachment->id, gpu, ret_instance);
 }
 
 /* "2g47gb" is "2g.47gb", and "1g10gb-me" is "1g.10gb+me": what a Kubernetes name cannot have. */
@@ -88,35 +100,39 @@ static bool is_part(const struct snapshot_mig_device *device, const struct claim
 }
 
 /* Profile and place are those of one instance. Where the driver does not tell the place, the
- * profile must be that of one instance only. */
-static void match_placement(struct span id, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
+ * profile must be that of one instance only; else it is an unknown part of the board. */
+static bool match_placement(struct span id, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
 {
     struct claimed_part part;
     uint32_t found = NO_INSTANCE;
+    bool is_told = gpu->mig_device_count > 0;
 
     if (!parse_part(id, &part))
-        return;
+        return true;
     for (size_t i = 0; i < gpu->mig_device_count; i++) {
         const struct snapshot_mig_device *device = &gpu->mig_devices[i];
 
+        is_told &= device->placement.is_known;
         if (!is_part(device, &part) || device->gpu_instance == found)
             continue;
         if (found != NO_INSTANCE)
-            return;
+            return true;
         found = device->gpu_instance;
     }
     *ret_instance = found;
+    return found != NO_INSTANCE || !is_told;
 }
 
-/* The part of a board that is named beside it: "gi1", "mig-2g47gb-14-0". */
-static void match_part(struct span id, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
+/* The part of a board that is named beside it: "gi1", "mig-2g47gb-14-0"; "": the whole board. */
+static bool match_part(struct span id, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
 {
-    uint64_t instance;
-
+    if (id.len == 0)
+        return true;
+    if (gpu->sharing != GPU_SHARING_MIG)
+        return false;
     if (span_strip_prefix(&id, "mig-"))
-        match_placement(id, gpu, ret_instance);
-    else if (span_strip_prefix(&id, "gi") && parse_u64_max(id, UINT32_MAX - 1, &instance) == 0)
-        *ret_instance = (uint32_t)instance;
+        return match_placement(id, gpu, ret_instance);
+    return span_strip_prefix(&id, "gi") && match_instance(id, gpu, ret_instance);
 }
 
 /* "0" of "1:0": the number of a MIG device on its board; "": the whole board. */
@@ -146,10 +162,8 @@ static bool match_gpu(const struct attachment *attachment, const struct snapshot
     case ALLOCATION_MIG_UUID:
         return match_mig_uuid(attachment, gpu, ret_instance);
     case ALLOCATION_MINOR:
-        if (!gpu->has_minor || gpu->minor != attachment->index)
-            return false;
-        match_part(span_of(attachment->id), gpu, ret_instance);
-        return true;
+        return gpu->has_minor && gpu->minor == attachment->index &&
+               match_part(span_of(attachment->id), gpu, ret_instance);
     case ALLOCATION_INDEX:
         return gpu->gpu == attachment->index &&
                match_index(span_of(attachment->id), gpu, ret_instance);

@@ -100,6 +100,7 @@ void gpu_access_add_cdi(struct gpu_access_list *list, struct span name)
 {
     struct span kind = span_cut(&name, '=');
     struct span vendor = span_cut(&kind, '/');
+    size_t before = list->count;
 
     if (!is_nvidia(vendor) || !span_equals(kind, "gpu"))
         return;
@@ -107,6 +108,9 @@ void gpu_access_add_cdi(struct gpu_access_list *list, struct span name)
     if (!span_strip_prefix(&name, "gpu"))
         span_strip_prefix(&name, "mig");
     add_name(list, name);
+    /* Of agents of the GPU operator: they can use all GPUs, and are given none. */
+    for (; before < list->count; before++)
+        list->items[before].is_privileged = span_equals(vendor, "management.nvidia.com");
 }
 
 void gpu_access_add_path(struct gpu_access_list *list, struct span path)

@@ -36,6 +36,7 @@ static void open_slot(struct slots *slots, uint64_t start_us)
     *slot_at(slots, slots->count++) = (struct slot){.start_us = start_us,
                                                     .end_us = start_us,
                                                     .listed = slots->listed,
+                                                    .resting = slots->resting,
                                                     .clients = slots->clients,
                                                     .servers = slots->servers};
 }
@@ -142,13 +143,16 @@ void slots_take_busy(struct slots *slots, uint64_t t_us, uint64_t interval_us, u
 
 void slots_take_wins(struct slots *slots, uint64_t at_us, uint32_t tenant, uint32_t count)
 {
+    slots->resting &= ~(1U << tenant);
     for (size_t i = slots->count; i-- > 0;) {
         struct slot *slot = slot_at(slots, i);
 
         if (at_us <= slot->start_us)
             continue;
-        if (i + 1 == slots->count || at_us <= slot->end_us) /* or it fell between two slots */
+        if (i + 1 == slots->count || at_us <= slot->end_us) { /* or it fell between two slots */
             slot->won[tenant] = (uint8_t)MIN(slot->won[tenant] + count, (uint32_t)UINT8_MAX);
+            slot->resting &= ~(1U << tenant);
+        }
         return;
     }
 }
@@ -189,6 +193,13 @@ void slots_take_listed(struct slots *slots, uint32_t listed, uint32_t clients, u
         open->clients |= clients;
         open->servers |= servers;
     }
+}
+
+void slots_take_resting(struct slots *slots, uint32_t resting)
+{
+    slots->resting = resting;
+    if (slots->count > 0)
+        slot_at(slots, slots->count - 1)->resting &= resting;
 }
 
 const struct slot *slots_next(struct slots *slots, bool is_last_call)

@@ -43,6 +43,8 @@ struct slot {
     uint32_t listed;  /* bits: tenants on a list */
     uint32_t clients; /* bits: those that no sample tells apart: MPS clients, or all with MIG */
     uint32_t servers; /* bits: MPS servers, whose samples are those of the clients */
+    uint32_t
+        resting; /* bits: those on a list of which no sample was for long: they hold a context */
     bool has_changed; /* one came or went: not all of them were there at the same time */
     uint8_t won[TENANTS_MAX];
     struct slot_activity gpm;
@@ -61,6 +63,7 @@ struct slots {
     double units[UNIT_COUNT];
     uint32_t clock_mhz;                /* as last read; 0: never */
     uint32_t listed, clients, servers; /* by the lists in force */
+    uint32_t resting;
 };
 
 /* The activity of a slot, as far as it is known. */
@@ -89,10 +92,13 @@ void slots_take_wins(struct slots *slots, uint64_t at_us, uint32_t tenant, uint3
 void slots_take_clock(struct slots *slots, uint32_t clock_mhz);
 void slots_take_listed(struct slots *slots, uint32_t listed, uint32_t clients, uint32_t servers);
 
+/* Until one of these has a sample. */
+void slots_take_resting(struct slots *slots, uint32_t resting);
+
 /* The clients of MPS on the lists in force, and those that share the board with them, as bits. */
 static inline uint32_t slots_clients(const struct slots *slots)
 {
-    return slots->clients ? slots->listed & ~slots->servers : 0;
+    return slots->clients ? slots->listed & ~slots->servers & ~slots->resting : 0;
 }
 
 /* All tenants in the ring, as bits. */
@@ -114,10 +120,14 @@ void slots_drop_until(struct slots *slots, uint64_t tick_us);
 /* False if the activity is not known. */
 bool slot_read(const struct slot *slot, struct slot_reading *ret_reading);
 
-/* The tenants that can have been at work, as bits. */
-static inline uint32_t slot_workers(const struct slot *slot)
+/* The tenants that hold a context, as bits, and those of them that can have been at work. */
+static inline uint32_t slot_contexts(const struct slot *slot)
 {
     return slot->listed & ~slot->servers;
+}
+static inline uint32_t slot_workers(const struct slot *slot)
+{
+    return slot_contexts(slot) & ~slot->resting;
 }
 
 /* Was the device certainly idle? */

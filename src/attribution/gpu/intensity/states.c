@@ -49,7 +49,7 @@ bool states_describe(const struct slot *slot, struct state *ret_state)
                  .idle_w = normal * duration_s / reading.busy_s,
                  .log_clock = log_clock,
                  .log_clock_squared = log_clock * log_clock},
-        .listed = slot->listed,
+        .listed = slot->listed & ~slot->resting,
     };
     memcpy(ret_state->mean.units, reading.units, sizeof(reading.units));
     for (size_t t = 0; t < TENANTS_MAX; t++) {

@@ -11,6 +11,7 @@ struct tenant {
     bool ended;
     uint32_t process; /* in the ledger; meaningless once it ended */
     uint64_t since_us;
+    uint64_t worked_us; /* its last sample; 0: never */
     uint64_t ended_us;
 };
 
