@@ -388,6 +388,15 @@ static void list_two(struct mig_rig *rig, uint32_t first, uint32_t second)
                                         .list = {SAMPLE_LIST_COMPUTE, 2, entries}});
 }
 
+static void list_two_in(struct mig_rig *rig, uint32_t a, size_t in_a, uint32_t b, size_t in_b)
+{
+    const struct sample_listed entries[] = {{a, 1 << 30, ids[in_a], 0}, {b, 1 << 30, ids[in_b], 0}};
+
+    feed(rig->pipeline, (struct sample){.kind = SAMPLE_LIST,
+                                        .t_us = rig->now_us,
+                                        .list = {SAMPLE_LIST_COMPUTE, 2, entries}});
+}
+
 /* Two programs run in an instance, one after the other; then they are 20 and 21. */
 static void show_alone(struct mig_rig *rig, size_t instance)
 {
@@ -838,6 +847,73 @@ static void idle_energy_goes_by_its_policy_within_an_instance(void **state)
     }
 }
 
+/* Watts above idle for a while, whatever units show. */
+static void run_unseen(struct mig_rig *rig, size_t seconds, double watts)
+{
+    for (size_t i = 0; i < seconds; i++) {
+        rig->counter_j += watts;
+        run_second(rig);
+    }
+}
+
+static void energy_that_no_unit_explains_is_uncertain_and_never_becomes_idle(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 2);
+    struct snapshot_process process;
+
+    (void)state;
+    idle_first(&rig);
+    rig.acts[0] = (struct act){.pid = 10}; /* decodes video, which GPM does not show */
+    rig.acts[1] = (struct act){.pid = 11}; /* waits */
+    run(&rig, 10);
+    run_unseen(&rig, 200, 150);
+    end(&rig);
+    assert_near(active_j(&rig, 10) + active_j(&rig, 11), 200 * 150, 0.02);
+    for (uint32_t pid = 10; pid <= 11; pid++) {
+        process = process_on(rig.pipeline, 0, pid);
+        assert_true(process.known_uj < process.active_uj / 10 + process.idle_uj);
+        assert_true(process.uncertain_uj >= process.active_uj);
+    }
+    pipeline_free(rig.pipeline);
+}
+
+static void an_instance_without_gpm_does_not_move_the_idle_level(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 2);
+
+    (void)state;
+    idle_first(&rig);
+    rig.acts[1] = (struct act){.pid = 11};
+    run(&rig, 10);
+    for (int i = 0; i < 100; i++) { /* a process whose instance has no GPM draws 200 W */
+        rig.counter_j += IDLE_W + 200;
+        rig.now_us += SECOND;
+        list_two_in(&rig, 10, 0, 11, 1);
+        read_gpm(&rig, 1);
+        energy(rig.pipeline, 0, rig.now_us, (uint64_t)(rig.counter_j * 1e6));
+    }
+    end(&rig);
+    assert_near(active_j(&rig, 10) + active_j(&rig, 11), 200 * 100, 0.02);
+    pipeline_free(rig.pipeline);
+}
+
+static void an_mps_server_without_clients_is_no_context_of_its_instance(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 2);
+
+    (void)state;
+    rig.has_gpm = false;
+    idle_first(&rig);
+    identify(rig.pipeline, 0, rig.now_us, 10, 1, "mps", "nvidia-cuda-mps-server");
+    rig.acts[0] = (struct act){.pid = 10};
+    rig.acts[1] = (struct act){11, 1, 0.5, 0.5};
+    run(&rig, 20);
+    end(&rig);
+    assert_int_equal(process_on(rig.pipeline, 0, 10).active_uj, 0);
+    assert_near(active_j(&rig, 11), rig.truth_j[1], 0.01);
+    pipeline_free(rig.pipeline);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -870,6 +946,9 @@ int main(void)
         cmocka_unit_test(hostile_layouts_keep_the_books_balanced),
         cmocka_unit_test(an_instance_shows_its_power_and_utilisation),
         cmocka_unit_test(idle_energy_goes_by_its_policy_within_an_instance),
+        cmocka_unit_test(energy_that_no_unit_explains_is_uncertain_and_never_becomes_idle),
+        cmocka_unit_test(an_instance_without_gpm_does_not_move_the_idle_level),
+        cmocka_unit_test(an_mps_server_without_clients_is_no_context_of_its_instance),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,8 +12,8 @@ enum { LAST_ROUNDS = 12 };
 
 static const uint64_t BUSY_WIN_US = 10000;
 
-/* Whoever has a twentieth of the time is sampled in this time, 49 times of 50. */
-static const uint64_t RESTING_US = 15 * USEC_PER_SEC;
+/* Whoever has a twentieth of the time is sampled in this time, 99 times of 100. */
+static const uint64_t RESTING_US = 20 * USEC_PER_SEC;
 
 struct gpu_learning *gpu_learning_at(const struct gpu *gpu, size_t index)
 {
