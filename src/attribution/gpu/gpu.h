@@ -337,12 +337,10 @@ void gpu_take_vgpus(struct gpu *gpu, struct window *window, uint64_t t_us,
                     const struct sample_vgpus *vgpus);
 void gpu_take_vgpu_use(struct gpu *gpu, const struct sample_vgpu_use *use);
 
-/* In gpu_settle.c. */
-
-/* Learns the idle level from a window with all its samples. */
+/* In gpu_observe.c. Learns the idle level from a window with all its samples. */
 void gpu_observe_window(struct gpu *gpu, const struct window *window);
 
-/* Books the oldest closed window. */
+/* In gpu_settle.c. Books the oldest closed window. */
 void gpu_settle_window(struct gpu *gpu, const struct window *window);
 
 /* In gpu_programs.c. By which the program of a process is remembered: its keys together with who

@@ -125,7 +125,10 @@ bool gpu_is_small_server(const struct gpu *gpu, uint32_t process)
 {
     const struct sighting *seen = gpu_sighting(gpu, process);
 
-    return seen->is_mps_server && seen->memory_bytes[SAMPLE_LIST_COMPUTE] < SAMPLE_OCCUPIED_BYTES;
+    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++)
+        if (seen->memory_bytes[kind] >= SAMPLE_OCCUPIED_BYTES) /* or unknown */
+            return false;
+    return seen->is_mps_server;
 }
 
 bool gpu_is_idle_server(const struct gpu *gpu, const struct window *window, uint32_t process)
