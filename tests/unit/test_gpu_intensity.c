@@ -682,26 +682,31 @@ static void who_rests_keeps_nobody_from_being_alone_and_pays_nothing(void **stat
     pipeline_free(pipeline);
 }
 
+/* Its load is its neighbour's, or another. */
 static void who_wakes_is_charged_from_then_on(void **state)
 {
-    struct simulation simulation = two_loads();
-    struct pipeline *pipeline = pipeline_with(intensity_options());
-    double used_j = 0;
+    const struct load loads[] = {MATRICES, STREAMS};
 
     (void)state;
-    simulation.gpu.loads[2] = STREAMS;
-    simulation.pids[2] = 13;
-    simulation_begin(&simulation, pipeline);
-    run_seconds(&simulation, 25, (const double[3]){0});
-    run_seconds(&simulation, 5, FIRST);
-    for (size_t i = 0; i < 100; i++) {
-        static const double turns[][3] = {{0, 0, 1}, {0.5, 0, 0.5}};
+    for (size_t l = 0; l < ARRAY_SIZE(loads); l++) {
+        struct simulation simulation = two_loads();
+        struct pipeline *pipeline = pipeline_with(intensity_options());
+        double used_j = 0;
 
-        used_j += simulation_run(&simulation, turns[i / 10 % 2]).used[2];
+        simulation.gpu.loads[2] = loads[l];
+        simulation.pids[2] = 13;
+        simulation_begin(&simulation, pipeline);
+        run_seconds(&simulation, 25, (const double[3]){0});
+        run_seconds(&simulation, 5, FIRST);
+        for (size_t i = 0; i < 100; i++) {
+            static const double turns[][3] = {{0, 0, 1}, {0.5, 0, 0.5}};
+
+            used_j += simulation_run(&simulation, turns[i / 10 % 2]).used[2];
+        }
+        pipeline_finish(pipeline);
+        assert_true(fabs((double)active_uj(pipeline, 13) / 1e6 / used_j - 1) < 0.03);
+        pipeline_free(pipeline);
     }
-    pipeline_finish(pipeline);
-    assert_true(fabs((double)active_uj(pipeline, 13) / 1e6 / used_j - 1) < 0.03);
-    pipeline_free(pipeline);
 }
 
 /* Two clients of MPS, beside it. The server wins all samples. */

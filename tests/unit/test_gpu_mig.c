@@ -50,10 +50,11 @@ static struct pipeline_options mig_options(void)
 static void set_layout(struct mig_rig *rig, const struct sample_instance *items, size_t count,
                        bool is_mig)
 {
-    feed(rig->pipeline, (struct sample){.kind = SAMPLE_LAYOUT,
-                                        .t_us = rig->now_us,
-                                        .layout = {is_mig ? LAYOUT_MIG : LAYOUT_WHOLE, is_mig ? SLICES : 0, is_mig ? 112 : 0,
-                                                   is_mig ? count : 0, items}});
+    feed(rig->pipeline,
+         (struct sample){.kind = SAMPLE_LAYOUT,
+                         .t_us = rig->now_us,
+                         .layout = {is_mig ? LAYOUT_MIG : LAYOUT_WHOLE, is_mig ? SLICES : 0,
+                                    is_mig ? 112 : 0, is_mig ? count : 0, items}});
     rig->instance_count = is_mig ? count : 0;
 }
 

@@ -231,8 +231,8 @@ bool intensity_divide(const struct intensity *intensity, const struct slot *slot
 
     if (!states_describe(slot, &described) || described.has_gpm != intensity->states.has_gpm)
         return false;
-    described.listed &= intensity->known;
     nearest = states_nearest(&intensity->states, &described, intensity->known);
+    described.listed &= intensity->known;
     if (nearest == SIZE_MAX || described.listed == 0)
         return false;
     /* Now, and not at the last fit: the state may be new since. */

@@ -202,8 +202,10 @@ size_t states_nearest(const struct states *states, const struct state *like, uin
 
     for (size_t s = 0; s < states->count; s++) {
         const struct state *state = &states->all[s];
-        bool same = ((state->listed ^ like->listed) & tenants) == 0;
-        double far = distance(states, state, like) + (same ? 0 : 1e6);
+        uint32_t other = state->listed ^ like->listed;
+        /* Of two that look alike, one may be of a time when somebody else was at work. */
+        double far =
+            distance(states, state, like) + (other ? SAME_STATE : 0) + (other & tenants ? 1e6 : 0);
 
         if (far < least) {
             least = far;
