@@ -241,7 +241,7 @@ static void lay_out(struct board *board, uint64_t t_us)
                                                 .compute_slices = 1,
                                                 .sm_count = 16,
                                                 .memory_bytes = 18ULL << 30};
-    add(board, SAMPLE_LAYOUT, t_us)->layout = (struct sample_layout){.is_mig = true,
+    add(board, SAMPLE_LAYOUT, t_us)->layout = (struct sample_layout){.kind = LAYOUT_MIG,
                                                                      .slices = INSTANCES,
                                                                      .sm_count = 132,
                                                                      .count = INSTANCES,

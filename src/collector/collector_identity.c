@@ -234,10 +234,10 @@ static void set_roles(struct grant_list *list)
 
         if (!attached->is_allocated && any_given)
             continue;
-        /* In MIG mode nobody has the whole board: without an instance it is not clear what it has.
-         */
+        /* Nobody has the whole of a partitioned board: without an instance it is not clear what it
+         * has. */
         attached->pays_idle = (is_given(attached) || (attached->is_allocated && !any_given)) &&
-                              (attached->is_of_instance || list->gpu.sharing != GPU_SHARING_MIG);
+                              (attached->is_of_instance || !gpu_is_partitioned(&list->gpu));
         attached->is_candidate = is_given(attached) || !attached->is_allocated;
         list->items[kept++] = *attached;
     }

@@ -40,12 +40,16 @@ void gpu_access_add_uuids(struct gpu_access_list *list, struct span names);
 /* CDI: "nvidia.com/gpu=0". */
 void gpu_access_add_cdi(struct gpu_access_list *list, struct span name);
 
-/* "/dev/nvidia0" */
+/* "/dev/nvidia0", "/dev/dri/renderD128" */
 void gpu_access_add_path(struct gpu_access_list *list, struct span path);
 
 /* NVIDIA's nodes are 195:MINOR. Those of the driver itself (nvidiactl, nvidia-modeset) are no GPU.
  */
 enum { GPU_NODE_MAJOR = 195, GPU_NODE_MINORS = 254, GPU_CONTROL_MINOR = 255 };
+
+/* Those of AMD and Intel are 226:MINOR. Whoever may render has one of these; the others, "cardN",
+ * are for screens. */
+enum { DRM_NODE_MAJOR = 226, RENDER_MINOR_FIRST = 128, RENDER_MINORS = 64 };
 
 /* The memory of a MIG profile such as "1g.10gb" or "mig-2g47gb-14-0", in bytes; 0: none in it. */
 uint64_t gpu_access_profile_bytes(struct span profile);

@@ -22,13 +22,14 @@ enum allocation_kind {
                           * part of that GPU: "gi1", "mig-2g47gb-14-0" */
     ALLOCATION_TEGRA,    /* NVIDIA "tegra": the GPU inside the processor */
     ALLOCATION_PCI,      /* AMD, Intel, virtual machines: `id` is "0000:19:00.0" */
-    ALLOCATION_DRM,      /* Intel "card0-0", AMD's DRA "gpu-0-128": `index` is the card */
+    ALLOCATION_CARD,     /* Intel "card0-0": `index` is the card */
     ALLOCATION_XCP,      /* AMD "amdgpu_xcp_3": `index` is the partition, over all GPUs */
     ALLOCATION_ALL,      /* NVIDIA "all" (WSL): every GPU of the node */
     ALLOCATION_INDEX,    /* NVIDIA "1": `index` is NVML's; `id` is "", or the number of a MIG device
                           * on it. From runtimes, and from the CDI names of claims */
     ALLOCATION_ORDINAL,  /* Slurm "1": `index` counts by device nodes or by PCI addresses, depending
                           * on its configuration. From environments */
+    ALLOCATION_RENDER,   /* AMD's DRA "gpu-0-128", "/dev/dri/renderD128": `index` is the minor */
 };
 
 /* A GPU may be in several, even of one container. Texts are as in struct container. */

@@ -280,6 +280,7 @@ static void gpu_sharing(struct text *text, const struct snapshot_gpu *gpu)
         [GPU_SHARING_MPS] = "mps",
         [GPU_SHARING_MIG] = "mig",
         [GPU_SHARING_VGPU] = "vgpu",
+        [GPU_SHARING_PARTITIONED] = "partitioned",
     };
 
     for (size_t m = 0; m < GPU_SHARING_MODES; m++)

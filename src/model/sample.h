@@ -56,13 +56,16 @@ struct sample_device {
     uint64_t power_limit_mw; /* 0: unknown */
     uint64_t memory_bytes;   /* 0: unknown */
     bool has_minor;
-    uint32_t minor;  /* of the device node, /dev/nvidiaN */
-    const char *pci; /* its address, as sysfs writes it: "0000:17:00.0"; NULL: unknown */
+    uint32_t minor;        /* of the device node, /dev/nvidiaN or /dev/dri/cardN */
+    uint32_t render_minor; /* of /dev/dri/renderDN; 0: none */
+    const char *pci;       /* its address, as sysfs writes it: "0000:17:00.0"; NULL: unknown */
 };
+
+enum { SAMPLE_PERCENT_UNKNOWN = UINT8_MAX };
 
 struct sample_utilisation {
     uint8_t gpu_percent;
-    uint8_t memory_percent;
+    uint8_t memory_percent; /* or SAMPLE_PERCENT_UNKNOWN */
     uint32_t sm_clock_mhz;
     uint32_t temperature_c;
 };
@@ -87,6 +90,8 @@ struct sample_busy {
     uint64_t interval_us; /* since the last such sample */
     size_t count;         /* those that did nothing may be missing */
     const struct sample_busy_process *entries;
+    /* What several did together was divided among them by their presence alone. */
+    bool is_by_presence;
 };
 
 enum sample_list_kind {
@@ -149,6 +154,13 @@ struct sample_gpm {
     uint32_t instance; /* GPU instance; SAMPLE_NO_INSTANCE: the whole board */
 };
 
+enum layout_kind {
+    LAYOUT_WHOLE, /* not partitioned */
+    LAYOUT_MIG,
+    LAYOUT_PARTITIONS, /* AMD's: SPX to CPX, or two dies of one board. Each is like a MIG device */
+    LAYOUT_KINDS,
+};
+
 /*
  * A MIG device: a compute instance of a GPU instance. Instances of one GPU instance share its
  * memory, and have SMs of their own. A GPU instance without compute instances has no MIG device:
@@ -156,8 +168,8 @@ struct sample_gpm {
  */
 struct sample_instance {
     uint32_t gpu_instance, compute_instance; /* ids; in all samples until the layout changes */
-    uint32_t index;                          /* of the MIG device on its board, in NVML's order */
-    const char *uuid;        /* "MIG-...", or "MIG-GPU-.../GI/CI" before R470; "" if unknown */
+    uint32_t index;   /* of the MIG device on its board, in NVML's order; AMD's: the render minor */
+    const char *uuid; /* "MIG-...", or "MIG-GPU-.../GI/CI" before R470; "" if unknown */
     const char *profile;     /* "1g.10gb", "1c.3g.40gb", "1g.10gb+me"; "" if unknown */
     uint32_t slices;         /* compute slices of the GPU instance; 0: unknown */
     uint32_t compute_slices; /* of them, those of the compute instance; 0: unknown */
@@ -167,9 +179,9 @@ struct sample_instance {
 };
 
 struct sample_layout {
-    bool is_mig;       /* false: all else is 0 */
-    uint32_t slices;   /* compute slices of the whole board: 7, or 4 of an A30; 0: unknown */
-    uint32_t sm_count; /* of the largest instance that it can have; 0: unknown */
+    enum layout_kind kind; /* LAYOUT_WHOLE: all else is 0 */
+    uint32_t slices;       /* compute slices of the whole board: 7, or 4 of an A30; 0: unknown */
+    uint32_t sm_count;     /* of the largest instance that it can have; 0: unknown */
     size_t count;
     const struct sample_instance *items;
 };

@@ -52,6 +52,7 @@ enum gpu_sharing {
     GPU_SHARING_MPS,
     GPU_SHARING_MIG,
     GPU_SHARING_VGPU,
+    GPU_SHARING_PARTITIONED, /* AMD's partitions, or dies */
     GPU_SHARING_MODES,
 };
 
@@ -59,7 +60,7 @@ enum gpu_sharing {
 struct snapshot_mig_device {
     uint32_t gpu_instance, compute_instance;
     const char *uuid, *profile;
-    uint32_t index; /* on its board, in NVML's order */
+    uint32_t index; /* on its board, in NVML's order; of AMD's, the render minor */
     struct mig_placement placement;
 };
 
@@ -77,8 +78,8 @@ struct snapshot_gpu {
     uint32_t gpu;
     const char *uuid, *name, *driver;
     bool has_minor;
-    uint32_t minor;  /* of the device node */
-    const char *pci; /* its address, "0000:17:00.0"; "" if unknown */
+    uint32_t minor, render_minor; /* of the device nodes, as in struct sample_device */
+    const char *pci;              /* its address, "0000:17:00.0"; "" if unknown */
     bool has_unknown;
     uint64_t unknown_bytes; /* in use, but by no listed process */
     bool inference_active;  /* they are divided among containers */
@@ -98,6 +99,12 @@ struct snapshot_gpu {
     uint64_t programs_known;                          /* remembered */
     uint64_t processes_recalled, processes_suspended; /* of such a program: it counts, or not */
 };
+
+/* Is it divided into parts that are used as GPUs of their own? */
+static inline bool gpu_is_partitioned(const struct snapshot_gpu *gpu)
+{
+    return gpu->sharing == GPU_SHARING_MIG || gpu->sharing == GPU_SHARING_PARTITIONED;
+}
 
 enum {
     SNAPSHOT_PROCESS_UTILISATION = 1 << 0,

@@ -282,7 +282,7 @@ static void run_pair(struct simulation *simulation, struct pipeline *pipeline,
 {
     simulation->pids[0] = simulation->pids[1] = 0;
     simulation_begin(simulation, pipeline);
-    run_seconds(simulation, 10, (const double[3]){0});
+    run_seconds(simulation, 25, (const double[3]){0});
     for (size_t i = 0; i < 2; i++) {
         simulation->pids[i] = alone[i].pid;
         identify_program(simulation, alone[i]);
@@ -599,6 +599,21 @@ static void list_clients(const struct simulation *simulation, const uint32_t pid
     list(simulation->pipeline, 0, simulation->now_us, SAMPLE_LIST_MPS, pids);
 }
 
+/* A client of 100 W and one of 30 W, each alone and both together, three times. */
+static void run_client_phases(struct simulation *simulation, const double *parts)
+{
+    static const double watts[] = {100, 30, 130};
+    static const uint32_t clients[][4] = {{11}, {12}, {11, 12}};
+
+    for (int phase = 0; phase < 9; phase++) {
+        simulation->gpu.loads[0].watts = watts[phase % 3];
+        for (int second = 0; second < 20; second++) {
+            list_clients(simulation, clients[phase % 3]);
+            run_seconds(simulation, 1, parts);
+        }
+    }
+}
+
 static void clients_are_charged_what_they_drew_alone(void **state)
 {
     struct simulation simulation = {.gpu = {.idle_watts = 100, .count = 1, .loads = {{100, {0.5}}}},
@@ -609,20 +624,105 @@ static void clients_are_charged_what_they_drew_alone(void **state)
     (void)state;
     simulation_begin(&simulation, pipeline);
     run_seconds(&simulation, 10, (const double[]){0});
-    for (int phase = 0; phase < 9; phase++) {
-        static const double watts[] = {100, 30, 130};
-        static const uint32_t clients[][4] = {{11}, {12}, {11, 12}};
-
-        simulation.gpu.loads[0].watts = watts[phase % 3];
-        for (int second = 0; second < 20; second++) {
-            list_clients(&simulation, clients[phase % 3]);
-            run_seconds(&simulation, 1, (const double[]){1});
-        }
-    }
+    run_client_phases(&simulation, (const double[]){1});
     pipeline_finish(pipeline);
     share = (double)active_uj(pipeline, 11) /
             (double)(active_uj(pipeline, 11) + active_uj(pipeline, 12));
     assert_true(fabs(share - 10.0 / 13) < 0.03);
+    pipeline_free(pipeline);
+}
+
+/* From here on: pid 13 is listed and does nothing, as an X server on a board for compute. */
+
+static bool is_resting(const struct pipeline *pipeline, uint32_t pid)
+{
+    const struct gpu_learning *learning = pipeline->gpus[0]->learning;
+
+    return learning->slots.resting & 1U << (tenant_of(pipeline, pid) - learning->tenants.all);
+}
+
+static void who_had_no_sample_for_20_seconds_rests_until_the_next(void **state)
+{
+    struct simulation simulation = two_loads();
+    struct pipeline *pipeline = pipeline_with(intensity_options());
+
+    (void)state;
+    simulation.pids[2] = 13;
+    simulation_begin(&simulation, pipeline);
+    run_seconds(&simulation, 20, BOTH); /* the last list is a second old */
+    assert_false(is_resting(pipeline, 13));
+    run_seconds(&simulation, 1, BOTH);
+    assert_true(is_resting(pipeline, 13));
+    assert_false(is_resting(pipeline, 11) || is_resting(pipeline, 12));
+    run_seconds(&simulation, 1, (const double[]){0, 0, 1});
+    assert_false(is_resting(pipeline, 13));
+    run_seconds(&simulation, 20, BOTH); /* not since it came, but since it worked */
+    assert_false(is_resting(pipeline, 13));
+    run_seconds(&simulation, 1, BOTH);
+    assert_true(is_resting(pipeline, 13));
+    pipeline_free(pipeline);
+}
+
+static void who_rests_keeps_nobody_from_being_alone_and_pays_nothing(void **state)
+{
+    static const struct identity alone[] = {{11, 1000, {101, 201}}, {12, 1000, {102, 202}}};
+    static const struct identity pair[] = {{21, 1000, {101, 201}}, {22, 1000, {102, 202}}};
+    struct simulation simulation = two_loads();
+    struct pipeline *pipeline = pipeline_with(intensity_options());
+    double matrices_j, streams_j;
+
+    (void)state;
+    simulation.pids[2] = 13;
+    run_pair(&simulation, pipeline, alone, pair, BOTH);
+    pipeline_finish(pipeline);
+    matrices_j = (double)active_uj(pipeline, 21);
+    streams_j = (double)active_uj(pipeline, 22);
+    assert_true(fabs(matrices_j / (matrices_j + streams_j) - 500.0 / 700) < 0.02);
+    assert_int_equal(active_uj(pipeline, 13), 0);
+    pipeline_free(pipeline);
+}
+
+static void who_wakes_is_charged_from_then_on(void **state)
+{
+    struct simulation simulation = two_loads();
+    struct pipeline *pipeline = pipeline_with(intensity_options());
+    double used_j = 0;
+
+    (void)state;
+    simulation.gpu.loads[2] = STREAMS;
+    simulation.pids[2] = 13;
+    simulation_begin(&simulation, pipeline);
+    run_seconds(&simulation, 25, (const double[3]){0});
+    run_seconds(&simulation, 5, FIRST);
+    for (size_t i = 0; i < 100; i++) {
+        static const double turns[][3] = {{0, 0, 1}, {0.5, 0, 0.5}};
+
+        used_j += simulation_run(&simulation, turns[i / 10 % 2]).used[2];
+    }
+    pipeline_finish(pipeline);
+    assert_true(fabs((double)active_uj(pipeline, 13) / 1e6 / used_j - 1) < 0.03);
+    pipeline_free(pipeline);
+}
+
+/* Two clients of MPS, beside it. The server wins all samples. */
+static void who_rests_beside_clients_of_mps_changes_nothing_for_them(void **state)
+{
+    struct simulation simulation = {
+        .gpu = {.idle_watts = 100, .count = 2, .loads = {{100, {0.5}}, MATRICES}},
+        .pids = {10, 13}};
+    struct pipeline *pipeline = pipeline_with(intensity_options());
+    double share;
+
+    (void)state;
+    identify(pipeline, 0, T0, 10, T0, "mps", "nvidia-cuda-mps-server");
+    simulation_begin(&simulation, pipeline);
+    run_seconds(&simulation, 25, (const double[2]){0});
+    run_client_phases(&simulation, (const double[]){1, 0});
+    pipeline_finish(pipeline);
+    share = (double)active_uj(pipeline, 11) /
+            (double)(active_uj(pipeline, 11) + active_uj(pipeline, 12));
+    assert_true(fabs(share - 10.0 / 13) < 0.03);
+    assert_int_equal(active_uj(pipeline, 13), 0);
     pipeline_free(pipeline);
 }
 
@@ -652,6 +752,10 @@ int main(void)
         cmocka_unit_test(the_memory_counts_programs_and_the_processes_that_are_there),
         cmocka_unit_test(a_board_without_the_estimator_shows_no_memory_of_programs),
         cmocka_unit_test(clients_are_charged_what_they_drew_alone),
+        cmocka_unit_test(who_had_no_sample_for_20_seconds_rests_until_the_next),
+        cmocka_unit_test(who_rests_keeps_nobody_from_being_alone_and_pays_nothing),
+        cmocka_unit_test(who_wakes_is_charged_from_then_on),
+        cmocka_unit_test(who_rests_beside_clients_of_mps_changes_nothing_for_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

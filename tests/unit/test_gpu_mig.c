@@ -52,7 +52,7 @@ static void set_layout(struct mig_rig *rig, const struct sample_instance *items,
 {
     feed(rig->pipeline, (struct sample){.kind = SAMPLE_LAYOUT,
                                         .t_us = rig->now_us,
-                                        .layout = {is_mig, is_mig ? SLICES : 0, is_mig ? 112 : 0,
+                                        .layout = {is_mig ? LAYOUT_MIG : LAYOUT_WHOLE, is_mig ? SLICES : 0, is_mig ? 112 : 0,
                                                    is_mig ? count : 0, items}});
     rig->instance_count = is_mig ? count : 0;
 }
@@ -914,6 +914,53 @@ static void an_mps_server_without_clients_is_no_context_of_its_instance(void **s
     pipeline_free(rig.pipeline);
 }
 
+/* The driver tells the SMs of compute instances, and GPM's percentages are of the GPU instance. */
+static void an_instance_that_its_compute_instances_do_not_fill_is_as_large_as_its_slices(
+    void **state)
+{
+    static const struct sample_instance unfilled[] = {
+        {BIG, 0, 0, "MIG-a", "1c.4g.40gb", 4, 1, 16, 0, {0}},
+        {SMALL, 0, 1, "MIG-small", "2g.20gb", 2, 2, 32, 0, {0}}};
+    struct mig_rig rig = open_rig(mig_options(), 0);
+
+    (void)state;
+    set_layout(&rig, unfilled, 2, true);
+    idle_first(&rig);
+    rig.acts[0] = (struct act){10, 0.8, 0.3, 0.2};
+    rig.acts[1] = (struct act){11, 0.8, 0.3, 0.2};
+    run(&rig, 20);
+    end(&rig);
+    assert_near(active_j(&rig, 10), 2 * active_j(&rig, 11), 0.02);
+    pipeline_free(rig.pipeline);
+}
+
+static void energy_beyond_what_a_light_neighbour_shows_is_uncertain_if_another_can_have_used_it(
+    void **state)
+{
+    (void)state;
+    for (uint32_t other = 0; other <= 10; other += 10) { /* 0: there is none */
+        struct mig_rig rig = open_rig(mig_options(), 2);
+        struct snapshot_process process;
+
+        idle_first(&rig);
+        rig.acts[0] = (struct act){.pid = other}; /* decodes video, which GPM does not show */
+        rig.acts[1] = (struct act){11, 0.1, 0.01, 0.02};
+        run(&rig, 10);
+        run_unseen(&rig, 60, 150);
+        end(&rig);
+        process = process_on(rig.pipeline, 0, 11);
+        assert_true(process.active_uj > 60 * 140 * JOULE);
+        if (other) {
+            assert_true(process.known_uj < process.active_uj / 5);
+            assert_true(process.uncertain_uj > process.active_uj * 4 / 5);
+        } else {
+            assert_true(process.known_uj > process.active_uj * 9 / 10);
+            assert_true(process.uncertain_uj < process.active_uj / 10);
+        }
+        pipeline_free(rig.pipeline);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -949,6 +996,10 @@ int main(void)
         cmocka_unit_test(energy_that_no_unit_explains_is_uncertain_and_never_becomes_idle),
         cmocka_unit_test(an_instance_without_gpm_does_not_move_the_idle_level),
         cmocka_unit_test(an_mps_server_without_clients_is_no_context_of_its_instance),
+        cmocka_unit_test(
+            an_instance_that_its_compute_instances_do_not_fill_is_as_large_as_its_slices),
+        cmocka_unit_test(
+            energy_beyond_what_a_light_neighbour_shows_is_uncertain_if_another_can_have_used_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,7 +135,7 @@ static void a_layout_has_every_mig_device_and_the_size_of_the_board(void **state
     (void)state;
     play(&rig, SECOND);
     assert_int_equal(seen->count, 1);
-    assert_true(seen->samples[0].layout.is_mig);
+    assert_int_equal(seen->samples[0].layout.kind, LAYOUT_MIG);
     assert_int_equal(seen->samples[0].layout.slices, 7);
     assert_int_equal(seen->samples[0].layout.sm_count, 98);
     assert_int_equal(seen->samples[0].layout.count, ARRAY_SIZE(expected));
@@ -445,7 +445,7 @@ static void a_change_of_the_layout_is_followed_within_a_window(void **state)
     assert_int_equal(seen->count, ARRAY_SIZE(expected));
     for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
         assert_int_equal(seen->samples[i].t_us, START_US + expected[i].second * SECOND);
-        assert_int_equal(seen->samples[i].layout.is_mig, expected[i].is_mig);
+        assert_int_equal(seen->samples[i].layout.kind == LAYOUT_MIG, expected[i].is_mig);
         assert_int_equal(seen->samples[i].layout.count, expected[i].count);
     }
     assert_int_equal(seen->samples[3].layout.slices, 0);

@@ -341,7 +341,7 @@ static void a_bad_line_adds_nothing_and_its_error_names_the_fault(void **state)
         {"1 P 0 1 2 3 4", "more fields"},
         /* U */
         {"1 U 0 101 0 0 0", "utilisation: expected a number of at most 100"},
-        {"1 U 0 0 101 0 0", "memory utilisation"},
+        {"1 U 0 0 256 0 0", "memory utilisation"},
         {"1 U 0 0 0 1000001 0", "SM clock"},
         {"1 U 0 0 0 0 1001", "temperature"},
         {"1 U 0 0 0 0", "temperature"},

@@ -20,7 +20,7 @@ static void a_layout_holds_the_board_and_each_instance_in_order(void **state)
     assert_int_equal(sample->kind, SAMPLE_LAYOUT);
     assert_int_equal(sample->gpu, 2);
     assert_int_equal(sample->t_us, 5);
-    assert_true(sample->layout.is_mig);
+    assert_int_equal(sample->layout.kind, LAYOUT_MIG);
     assert_int_equal(sample->layout.slices, 7);
     assert_int_equal(sample->layout.sm_count, 98);
     assert_int_equal(sample->layout.count, 2);
@@ -45,7 +45,7 @@ static void a_layout_holds_the_board_and_each_instance_in_order(void **state)
     assert_int_equal(second->placement.size, 1);
     batch_done(&batch);
     sample = parse_line(&batch, "5 B 0 0 0 0 0");
-    assert_false(sample->layout.is_mig);
+    assert_int_equal(sample->layout.kind, LAYOUT_WHOLE);
     assert_int_equal(sample->layout.count, 0);
     batch_done(&batch);
 }
@@ -123,14 +123,14 @@ static void vgpus_are_listed_with_their_machines_and_used_by_the_drivers_time(vo
 static void a_bad_line_adds_nothing_and_its_error_names_the_fault(void **state)
 {
     static const struct bad_line cases[] = {
-        {"1 B 0", "MIG mode"},
-        {"1 B 0 2 7 98 0", "MIG mode: expected a number of at most 1"},
+        {"1 B 0", "kind of partitions"},
+        {"1 B 0 3 7 98 0", "kind of partitions: expected a number of at most 2"},
         {"1 B 0 1 256 98 0", "slices"},
         {"1 B 0 1 7 65536 0", "SMs"},
         {"1 B 0 1 7 98", "number of instances"},
         {"1 B 0 1 7 98 65", "number of instances"},
         {"1 B 0 1 7 98 1", "1 entries do not fit"},
-        {"1 B 0 0 0 0 1 1:0:0:1:1:14:5:1g.5gb:MIG-1", "not in MIG mode"},
+        {"1 B 0 0 0 0 1 1:0:0:1:1:14:5:1g.5gb:MIG-1", "not partitioned"},
         {"1 B 0 1 7 98 0 1:0:0:1:1:14:5:1g.5gb:MIG-1", "more fields"},
         {"1 B 0 1 7 98 1 4294967295:0:0:1:1:14:5:1g.5gb:MIG-1", "instance: expected"},
         {"1 B 0 1 7 98 1 1:4294967295:0:1:1:14:5:1g.5gb:MIG-1", "instance: expected"},

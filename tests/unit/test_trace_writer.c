@@ -93,7 +93,7 @@ static const struct sample samples[] = {
 
 static void assert_same_layout(const struct sample_layout *a, const struct sample_layout *b)
 {
-    assert_int_equal(a->is_mig, b->is_mig);
+    assert_int_equal(a->kind, b->kind);
     assert_int_equal(a->slices, b->slices);
     assert_int_equal(a->sm_count, b->sm_count);
     assert_int_equal(a->count, b->count);

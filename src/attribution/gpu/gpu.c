@@ -36,6 +36,7 @@ static void set_place(struct gpu *gpu, const struct sample_device *device)
 {
     gpu->has_minor = device->has_minor;
     gpu->minor = device->minor;
+    gpu->render_minor = device->render_minor;
     snprintf(gpu->pci, sizeof(gpu->pci), "%s", device->pci ? device->pci : "");
 }
 

@@ -83,6 +83,7 @@ struct window {
     bool saw_utilisation;    /* it was read at all: with MIG it cannot be */
     bool saw_context;        /* the lists in force had a process at some time */
     bool saw_no_context;     /* they had none at some time */
+    bool is_by_presence;     /* of what was counted, single processes are not known */
     /* Bits: instances of MIG, by their order, whose memory is in use, and whose GPM was read. */
     uint32_t occupied, gpm_read;
     struct presence *presences;
@@ -108,6 +109,7 @@ struct gpu_samples {
     struct gpu_sample ring[GPU_SAMPLES_MAX];
     size_t first, count;
     bool are_made;     /* the driver has made one, or counts: it has the utilisation of processes */
+    bool are_counted;  /* it counts the time of each process, and makes none */
     bool are_missing;  /* it has made none, though a process kept the device busy */
     uint64_t garbage;  /* dropped: above 100 % */
     uint64_t repeated; /* dropped: a repetition */
@@ -136,7 +138,7 @@ struct gpu {
     uint64_t power_limit_mw; /* 0: unknown */
     uint64_t memory_bytes;   /* 0: unknown */
     bool has_minor;
-    uint32_t minor;
+    uint32_t minor, render_minor;
     char pci[SAMPLE_PCI_BYTES]; /* "": unknown */
 
     uint64_t latest_us; /* of any sample */
@@ -336,6 +338,10 @@ void gpu_samples_prune(struct gpu_samples *samples, uint64_t now_us);
 void gpu_take_vgpus(struct gpu *gpu, struct window *window, uint64_t t_us,
                     const struct sample_vgpus *vgpus);
 void gpu_take_vgpu_use(struct gpu *gpu, const struct sample_vgpu_use *use);
+
+/* What the driver has counted in a window, of an instance; NULL: of no known one. */
+uint64_t gpu_busy_in(const struct gpu *gpu, const struct window *window,
+                     const struct gpu_instance *instance);
 
 /* In gpu_observe.c. Learns the idle level from a window with all its samples. */
 void gpu_observe_window(struct gpu *gpu, const struct window *window);

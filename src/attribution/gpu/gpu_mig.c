@@ -21,6 +21,9 @@ static const double EXPLAINED_MOST = 1.5;
  * confidence is left, and more than all of its energy is uncertain. */
 static const double SLICES_ERROR = 1000;
 
+/* Of counted time, relative to that of the others: the watts of two programs differ. */
+static const double COUNTED_ERROR = 0.35;
+
 /* Weights are integers, but fine enough. */
 static const double WEIGHT_SCALE = (double)(1ULL << 40);
 
@@ -95,6 +98,7 @@ static struct gpu_mig *read_layout(const struct sample_layout *layout)
         copy_text(compute->profile, item->profile);
     }
     if (mig) {
+        mig->kind = layout->kind;
         mig->slices = MAX(MAX(layout->slices, slices), 1U);
         mig->sm_count = layout->sm_count;
     }
@@ -110,7 +114,7 @@ static bool is_same_instance(const struct gpu_instance *a, const struct gpu_inst
 
 static bool is_same_layout(const struct gpu_mig *a, const struct gpu_mig *b)
 {
-    if (a->slices != b->slices || a->count != b->count)
+    if (a->kind != b->kind || a->slices != b->slices || a->count != b->count)
         return false;
     for (size_t i = 0; i < a->count; i++)
         if (!is_same_instance(&a->instances[i], &b->instances[i]))
@@ -120,9 +124,10 @@ static bool is_same_layout(const struct gpu_mig *a, const struct gpu_mig *b)
 
 bool gpu_mig_is_changed(const struct gpu *gpu, const struct sample_layout *layout)
 {
-    struct gpu_mig *mig = layout->is_mig ? read_layout(layout) : NULL;
-    bool is_changed =
-        layout->is_mig ? mig && (!gpu->mig || !is_same_layout(gpu->mig, mig)) : gpu->mig != NULL;
+    struct gpu_mig *mig = layout->kind != LAYOUT_WHOLE ? read_layout(layout) : NULL;
+    bool is_changed = layout->kind != LAYOUT_WHOLE
+                          ? mig && (!gpu->mig || !is_same_layout(gpu->mig, mig))
+                          : gpu->mig != NULL;
 
     gpu_mig_free(mig);
     return is_changed;
@@ -152,8 +157,8 @@ static int open_learning(struct gpu *gpu, struct gpu_instance *instance)
 
 int gpu_mig_take_layout(struct gpu *gpu, const struct sample_layout *layout)
 {
-    struct gpu_mig *mig = layout->is_mig ? read_layout(layout) : NULL;
-    int r = layout->is_mig && !mig ? -ENOMEM : 0;
+    struct gpu_mig *mig = layout->kind != LAYOUT_WHOLE ? read_layout(layout) : NULL;
+    int r = layout->kind != LAYOUT_WHOLE && !mig ? -ENOMEM : 0;
 
     if (mig && gpu->mig) {
         mig->units = gpu->mig->units;
@@ -363,6 +368,16 @@ static bool read_window(const struct gpu *gpu, const struct window *window, stru
     return true;
 }
 
+/* By the time that the driver has counted for the processes of each part. */
+static void weigh_parts_by_busy(const struct gpu *gpu, const struct window *window,
+                                struct gpu_parts *parts, struct part_activity *activities)
+{
+    for (size_t i = 0; i < parts->count; i++) {
+        activities[i].watts = (double)gpu_busy_in(gpu, window, parts->items[i].instance);
+        parts->items[i].is_active = activities[i].watts > 0;
+    }
+}
+
 /* Writes what each part did: by GPM, or by its slices if it has a process, visible or not. True if
  * it is by GPM. */
 static bool weigh_parts(const struct gpu *gpu, const struct window *window, struct gpu_parts *parts,
@@ -404,8 +419,12 @@ static void divide_active(const struct gpu *gpu, const struct window *window, ui
     struct part_activity activities[GPU_INSTANCES_MAX + 1] = {0};
     struct share shares[GPU_INSTANCES_MAX + 1] = {0};
     double total = 0, units[UNIT_COUNT] = {0};
-    bool is_known = weigh_parts(gpu, window, parts, activities);
+    bool is_counted = gpu->samples.are_counted, is_known = false;
 
+    if (is_counted)
+        weigh_parts_by_busy(gpu, window, parts, activities);
+    else
+        is_known = weigh_parts(gpu, window, parts, activities);
     for (size_t i = 0; i < parts->count; i++) {
         total += activities[i].watts;
         for (size_t u = 0; u < UNIT_COUNT; u++)
@@ -427,6 +446,10 @@ static void divide_active(const struct gpu *gpu, const struct window *window, ui
         part->active_uj = shares[i].amount;
         if (total <= 0)
             part->error = shares[i].amount < active_uj ? 1 : 0;
+        else if (is_counted)
+            part->error = window->is_by_presence
+                              ? SLICES_ERROR
+                              : COUNTED_ERROR * (1 - activities[i].watts / total);
         else if (is_known)
             part->error = hypot(
                 unit_watts_error(&gpu->mig->units, activities[i].units, units, limit_watts(gpu)),

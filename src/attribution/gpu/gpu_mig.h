@@ -49,6 +49,7 @@ struct gpu_instance {
 };
 
 struct gpu_mig {
+    enum layout_kind kind;
     uint32_t slices;   /* of the board, and not less than its instances have */
     uint32_t sm_count; /* of the largest instance that it can have; 0: unknown */
     struct gpu_instance instances[GPU_INSTANCES_MAX];

@@ -8,7 +8,7 @@ enum { IDLE_MARGIN_PART = 8 };
 /* Can somebody have worked without a sign of it? In MIG mode each instance has signs of its own. */
 static bool is_activity_unknown(const struct gpu *gpu, const struct window *window, bool context)
 {
-    if (!gpu->mig)
+    if (!gpu->mig || gpu->samples.are_counted)
         return context && !window->saw_utilisation;
     for (size_t i = 0; i < window->presence_count; i++) {
         const struct presence *presence = &window->presences[i];

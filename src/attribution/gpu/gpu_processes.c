@@ -329,14 +329,26 @@ static void take_busy_process(struct gpu *gpu, struct window *window, uint64_t t
 void gpu_take_busy(struct gpu *gpu, struct window *window, uint64_t t_us,
                    const struct sample_busy *busy)
 {
-    gpu->samples.are_made = true;
+    gpu->samples.are_made = gpu->samples.are_counted = true;
     gpu->samples.are_missing = false;
+    window->is_by_presence |= busy->is_by_presence;
     for (size_t i = 0; i < busy->count; i++)
         if (busy->entries[i].pid > 0 && busy->entries[i].busy_us > 0)
             take_busy_process(gpu, window, t_us, MIN(busy->interval_us, BUSY_MAX_US),
                               &busy->entries[i]);
-    if (gpu->learning)
+    if (gpu->learning && !busy->is_by_presence)
         gpu_learn_busy(gpu, t_us, busy);
+}
+
+uint64_t gpu_busy_in(const struct gpu *gpu, const struct window *window,
+                     const struct gpu_instance *instance)
+{
+    uint64_t sum_us = 0;
+
+    for (size_t i = 0; i < window->presence_count; i++)
+        if (gpu_mig_find(gpu->mig, window->presences[i].gpu_instance) == instance)
+            sum_us += window->presences[i].busy_us;
+    return sum_us;
 }
 
 void gpu_take_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes)

@@ -23,7 +23,8 @@ void gpu_take_utilisation(struct gpu *gpu, struct window *window, uint64_t t_us,
     window->busiest_percent = MAX(window->busiest_percent, utilisation->gpu_percent);
     window->saw_utilisation = true;
     set_gauge(gpu, GPU_GAUGE_UTILISATION_PERCENT, t_us, utilisation->gpu_percent);
-    set_gauge(gpu, GPU_GAUGE_MEMORY_UTILISATION_PERCENT, t_us, utilisation->memory_percent);
+    if (utilisation->memory_percent <= 100)
+        set_gauge(gpu, GPU_GAUGE_MEMORY_UTILISATION_PERCENT, t_us, utilisation->memory_percent);
     if (utilisation->sm_clock_mhz > 0) {
         set_gauge(gpu, GPU_GAUGE_SM_CLOCK_MHZ, t_us, utilisation->sm_clock_mhz);
         if (gpu->learning)

@@ -188,14 +188,14 @@ static bool gather_samples(struct gpu *gpu, const struct window *window, uint64_
 }
 
 /* Adds the time that the driver has counted to the weights. False without any. */
-static bool gather_busy(struct gpu *gpu, const struct window *window)
+static bool gather_busy(struct gpu *gpu, const struct window *window, const struct gpu_part *part)
 {
     bool counted = false;
 
     for (size_t i = 0; i < window->presence_count; i++) {
         const struct presence *presence = &window->presences[i];
 
-        if (presence->busy_us == 0)
+        if (presence->busy_us == 0 || !is_of_part(gpu, part, presence))
             continue;
         counted = true;
         find_claimant(gpu, presence->process)->weight += presence->busy_us;
@@ -312,7 +312,7 @@ static void settle_board(struct gpu *gpu, const struct window *window)
 
     has_mps = gather_contexts(gpu, window, NULL);
     sampled = gather_samples(gpu, window, &settled.unknown_weight);
-    sampled |= gather_busy(gpu, window);
+    sampled |= gather_busy(gpu, window, NULL);
     split_mps_samples(gpu, window, NULL);
     busy = sampled || window->busiest_percent > 0 ||
            (!window->saw_utilisation && claimants->count > 0); /* unknown: not idle */
@@ -408,7 +408,10 @@ static void settle_part(struct gpu *gpu, const struct window *window, const stru
     claimants->count = 0;
     (void)gather_contexts(gpu, window, part);
     split_mps_samples(gpu, window, part);
-    weigh_by_slices(gpu, part);
+    if (gpu->samples.are_counted)
+        (void)gather_busy(gpu, window, part);
+    else
+        weigh_by_slices(gpu, part);
     if (!part->instance)
         weigh_by_vgpu_samples(gpu, window);
     if (part->is_active && claimants->count == 0)

@@ -52,7 +52,7 @@ static enum gpu_sharing observe_sharing(const struct gpu *gpu)
     size_t listed = 0;
 
     if (gpu->mig)
-        return GPU_SHARING_MIG;
+        return gpu->mig->kind == LAYOUT_MIG ? GPU_SHARING_MIG : GPU_SHARING_PARTITIONED;
     if (gpu->list_named[GPU_LIST_VGPU])
         return GPU_SHARING_VGPU;
     if (gpu->list_named[SAMPLE_LIST_MPS])
@@ -148,6 +148,7 @@ int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, stru
         .driver = copy_text(arena, gpu->driver),
         .has_minor = gpu->has_minor,
         .minor = gpu->minor,
+        .render_minor = gpu->render_minor,
         .pci = copy_text(arena, gpu->pci),
         .samples_garbage = gpu->samples.garbage,
         .samples_repeated = gpu->samples.repeated,

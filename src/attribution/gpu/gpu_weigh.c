@@ -149,7 +149,8 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool samp
                          uint64_t unknown_weight)
 {
     weigh_by_samples(&gpu->claimants, unknown_weight,
-                     gpu->samples.are_made ? TIMESHARE_ERROR : EQUAL_ERROR);
+                     gpu->samples.are_made && !window->is_by_presence ? TIMESHARE_ERROR
+                                                                      : EQUAL_ERROR);
     weigh_by_power(gpu, gpu->learning, window, sampled);
 }
 
@@ -159,8 +160,10 @@ void gpu_weigh_part(struct gpu *gpu, const struct window *window, const struct g
     double by_part = part->error / DOUBTFUL_ERROR;
 
     /* Only vGPUs have samples in MIG mode. */
-    weigh_by_samples(claimants, 0,
-                     !part->instance && gpu->samples.are_made ? TIMESHARE_ERROR : EQUAL_ERROR);
+    bool is_told = gpu->samples.are_counted ? !window->is_by_presence
+                                            : !part->instance && gpu->samples.are_made;
+
+    weigh_by_samples(claimants, 0, is_told ? TIMESHARE_ERROR : EQUAL_ERROR);
     if (claimants->count == 1) /* no other process is in it */
         claimants->items[0].confidence = CONFIDENCE_ONE;
     else if (part->instance)

@@ -1,4 +1,5 @@
 /* Which GPU, or which GPU instance of it, an attachment names. */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -152,6 +153,63 @@ static bool match_index(struct span id, const struct snapshot_gpu *gpu, uint32_t
     return false;
 }
 
+/* A part of a board that is known by this id. */
+static bool match_part_id(const char *prefix, const char *id, const struct snapshot_gpu *gpu,
+                          uint32_t *ret_instance)
+{
+    size_t len = strlen(prefix);
+
+    for (size_t i = 0; i < gpu->mig_device_count; i++)
+        if (strncmp(gpu->mig_devices[i].uuid, prefix, len) == 0 &&
+            strcasecmp(gpu->mig_devices[i].uuid + len, id) == 0) {
+            *ret_instance = gpu->mig_devices[i].gpu_instance;
+            return true;
+        }
+    return false;
+}
+
+/* A partition keeps the address of its board, a die has one of its own. */
+static bool match_pci(const char *id, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
+{
+    return match_part_id("PCI-", id, gpu, ret_instance) ||
+           (id[0] != '\0' && strcasecmp(id, gpu->pci) == 0);
+}
+
+/* Of AMD and Intel, whose device nodes are other ones than NVIDIA's. */
+static bool is_drm(const struct snapshot_gpu *gpu)
+{
+    return strncmp(gpu->uuid, "AMD-", 4) == 0 || strncmp(gpu->uuid, "PCI-", 4) == 0;
+}
+
+/* By its render node; each part has one. */
+static bool match_render(uint32_t minor, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
+{
+    if (!is_drm(gpu))
+        return false;
+    for (size_t i = 0; i < gpu->mig_device_count; i++)
+        if (gpu->mig_devices[i].index == minor) {
+            *ret_instance = gpu->mig_devices[i].gpu_instance;
+            return true;
+        }
+    return gpu->render_minor > 0 && gpu->render_minor == minor && gpu->mig_device_count == 0;
+}
+
+/* Where both ways to count agree: by device nodes, and by PCI addresses. Parts are counted, too. */
+static bool match_ordinal(uint32_t ordinal, const struct snapshot_gpu *gpu)
+{
+    uint32_t by_node = is_drm(gpu) ? gpu->render_minor - RENDER_MINOR_FIRST : gpu->minor;
+
+    return gpu->has_minor && by_node == ordinal && gpu->gpu == ordinal && !gpu_is_partitioned(gpu);
+}
+
+static bool match_xcp(uint32_t number, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
+{
+    char id[16];
+
+    snprintf(id, sizeof(id), "%u", number);
+    return match_part_id("amdgpu_xcp_", id, gpu, ret_instance);
+}
+
 static bool match_gpu(const struct attachment *attachment, const struct snapshot_gpu *gpu,
                       uint32_t *ret_instance)
 {
@@ -162,22 +220,25 @@ static bool match_gpu(const struct attachment *attachment, const struct snapshot
     case ALLOCATION_MIG_UUID:
         return match_mig_uuid(attachment, gpu, ret_instance);
     case ALLOCATION_MINOR:
-        return gpu->has_minor && gpu->minor == attachment->index &&
+        return !is_drm(gpu) && gpu->has_minor && gpu->minor == attachment->index &&
                match_part(span_of(attachment->id), gpu, ret_instance);
     case ALLOCATION_INDEX:
-        return gpu->gpu == attachment->index &&
+        return !is_drm(gpu) && gpu->gpu == attachment->index &&
                match_index(span_of(attachment->id), gpu, ret_instance);
-    case ALLOCATION_ORDINAL: /* where both ways to count agree; MIG devices are counted, too */
-        return gpu->has_minor && gpu->minor == attachment->index && gpu->gpu == attachment->index &&
-               gpu->sharing != GPU_SHARING_MIG;
-    case ALLOCATION_ALL:
-        return true;
+    case ALLOCATION_ORDINAL:
+        return match_ordinal(attachment->index, gpu);
+    case ALLOCATION_ALL: /* of NVIDIA's, unless it is of a privileged container */
+        return !is_drm(gpu) || attachment->is_privileged;
     case ALLOCATION_PCI:
-        return attachment->id[0] != '\0' && strcasecmp(attachment->id, gpu->pci) == 0;
-    case ALLOCATION_TEGRA:
-    case ALLOCATION_DRM:
+        return match_pci(attachment->id, gpu, ret_instance);
+    case ALLOCATION_CARD:
+        return is_drm(gpu) && gpu->has_minor && gpu->minor == attachment->index;
+    case ALLOCATION_RENDER:
+        return match_render(attachment->index, gpu, ret_instance);
     case ALLOCATION_XCP:
-        break; /* of vendors whose GPUs are not read yet */
+        return match_xcp(attachment->index, gpu, ret_instance);
+    case ALLOCATION_TEGRA:
+        break; /* not read */
     }
     return false;
 }

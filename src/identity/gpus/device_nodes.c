@@ -43,27 +43,43 @@ static bool has_node(const struct view *view, const char *name, uint32_t major_n
            (!view->has_rules || device_rules_allow(view->rules, major_number, minor_number));
 }
 
-static void add_nodes(const struct view *view, struct gpu_access_list *gpus)
+static bool has_directory(const struct view *view, const char *name)
 {
-    bool is_privileged;
+    struct stat st;
 
-    /* A GPU is unusable without it: one stat is enough for nearly every container. */
-    if (!has_node(view, "nvidiactl", GPU_NODE_MAJOR, GPU_CONTROL_MINOR))
-        return;
+    return view->stat_at(view->dev_fd, name, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Adds a GPU for each of the nodes PREFIX0, PREFIX1 and so on, by their minors. */
+static void add_series(const struct view *view, const char *prefix, uint32_t major_number,
+                       uint32_t first, uint32_t count, enum allocation_kind kind,
+                       struct gpu_access_list *gpus)
+{
     /* Runtimes give the kernel's log only to containers that get everything. */
-    is_privileged = view->has_rules ? device_rules_allow_all(view->rules)
-                                    : has_node(view, "kmsg", KERNEL_MAJOR, KERNEL_LOG_MINOR);
-    for (uint32_t i = 0; i < GPU_ACCESS_MAX; i++) {
+    bool is_privileged = view->has_rules ? device_rules_allow_all(view->rules)
+                                         : has_node(view, "kmsg", KERNEL_MAJOR, KERNEL_LOG_MINOR);
+
+    for (uint32_t i = first; i < first + count; i++) {
         char name[32];
 
-        snprintf(name, sizeof(name), "nvidia%u", i);
-        if (has_node(view, name, GPU_NODE_MAJOR, i))
-            gpu_access_add(gpus, &(struct gpu_access){.kind = ALLOCATION_MINOR,
+        snprintf(name, sizeof(name), "%s%u", prefix, i);
+        if (has_node(view, name, major_number, i))
+            gpu_access_add(gpus, &(struct gpu_access){.kind = kind,
                                                       .index = i,
                                                       .is_privileged = is_privileged,
                                                       .is_unverified = !view->has_rules,
                                                       .source = ALLOCATED_BY_DEVICE_NODES});
     }
+}
+
+/* A GPU is unusable without the first: two stats are enough for nearly every container. */
+static void add_nodes(const struct view *view, struct gpu_access_list *gpus)
+{
+    if (has_node(view, "nvidiactl", GPU_NODE_MAJOR, GPU_CONTROL_MINOR))
+        add_series(view, "nvidia", GPU_NODE_MAJOR, 0, GPU_ACCESS_MAX, ALLOCATION_MINOR, gpus);
+    if (has_directory(view, "dri"))
+        add_series(view, "dri/renderD", DRM_NODE_MAJOR, RENDER_MINOR_FIRST, RENDER_MINORS,
+                   ALLOCATION_RENDER, gpus);
 }
 
 /* The container can make its /dev anything; unless it is a directory it counts as absent. The

@@ -121,6 +121,11 @@ void gpu_access_add_path(struct gpu_access_list *list, struct span path)
         parse_u64_max(path, GPU_NODE_MINORS - 1, &minor) == 0)
         gpu_access_add(list,
                        &(struct gpu_access){.kind = ALLOCATION_MINOR, .index = (uint32_t)minor});
+    else if (span_strip_prefix(&path, "/dev/dri/renderD") &&
+             parse_u64_max(path, RENDER_MINOR_FIRST + RENDER_MINORS - 1, &minor) == 0 &&
+             minor >= RENDER_MINOR_FIRST)
+        gpu_access_add(list,
+                       &(struct gpu_access){.kind = ALLOCATION_RENDER, .index = (uint32_t)minor});
 }
 
 /* The slices before the memory: "1g." or "1g". */

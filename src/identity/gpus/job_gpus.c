@@ -115,14 +115,24 @@ void job_gpus_parse_environ(enum workload_kind kind, enum job_step step, struct 
 
 bool job_gpus_read_rules(struct span rules, struct gpu_access_list *gpus)
 {
-    if (!device_rules_are_specific(rules, GPU_NODE_MAJOR))
-        return false;
-    for (uint32_t minor = 0; minor < GPU_ACCESS_MAX; minor++)
-        if (device_rules_allow(rules, GPU_NODE_MAJOR, minor))
-            gpu_access_add(gpus, &(struct gpu_access){.kind = ALLOCATION_MINOR,
-                                                      .index = minor,
-                                                      .source = ALLOCATED_BY_DEVICE_CGROUP});
-    return true;
+    static const struct {
+        uint32_t major, first, count;
+        enum allocation_kind kind;
+    } nodes[] = {
+        {GPU_NODE_MAJOR, 0, GPU_ACCESS_MAX, ALLOCATION_MINOR},
+        {DRM_NODE_MAJOR, RENDER_MINOR_FIRST, RENDER_MINORS, ALLOCATION_RENDER},
+    };
+
+    size_t before = gpus->count;
+
+    for (size_t n = 0; n < ARRAY_SIZE(nodes); n++)
+        for (uint32_t i = 0; i < nodes[n].count && device_rules_are_specific(rules, nodes[n].major);
+             i++)
+            if (device_rules_allow(rules, nodes[n].major, nodes[n].first + i))
+                gpu_access_add(gpus, &(struct gpu_access){.kind = nodes[n].kind,
+                                                          .index = nodes[n].first + i,
+                                                          .source = ALLOCATED_BY_DEVICE_CGROUP});
+    return device_rules_are_specific(rules, GPU_NODE_MAJOR) || gpus->count > before;
 }
 
 /* From here on: what is read. */

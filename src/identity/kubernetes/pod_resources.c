@@ -366,7 +366,7 @@ static bool parse_intel(struct span id, struct device *device)
 {
     uint32_t replica;
 
-    device->kind = ALLOCATION_DRM;
+    device->kind = ALLOCATION_CARD;
     if (!span_strip_prefix(&id, "card") || !cut_number(&id, &device->index) ||
         !span_strip_prefix(&id, "-") || !cut_number(&id, &replica))
         return false;
@@ -392,11 +392,11 @@ static bool parse_nvidia_claim(struct span id, struct device *device)
 /* "gpu-0-128": the card and the render node. */
 static bool parse_amd_claim(struct span id, struct device *device)
 {
-    uint32_t render;
+    uint32_t card;
 
-    device->kind = ALLOCATION_DRM;
-    return span_strip_prefix(&id, "gpu-") && cut_number(&id, &device->index) &&
-           span_strip_prefix(&id, "-") && cut_number(&id, &render) && id.len == 0;
+    device->kind = ALLOCATION_RENDER;
+    return span_strip_prefix(&id, "gpu-") && cut_number(&id, &card) &&
+           span_strip_prefix(&id, "-") && cut_number(&id, &device->index) && id.len == 0;
 }
 
 /* "0000-03-00-0-0x56c0": the PCI address in the characters of a device name, and the model. */

@@ -122,12 +122,19 @@ static void read_container(const struct json *inspected, struct gpu_access_list 
 /* A device of an OCI runtime's specification. */
 static void add_node(const struct json *device, bool is_privileged, struct gpu_access_list *list)
 {
-    struct gpu_access access = {.kind = ALLOCATION_MINOR, .is_privileged = is_privileged};
+    struct gpu_access access = {.is_privileged = is_privileged};
     int64_t major, minor;
 
     if (!span_equals(text_of(json_get(device, "type")), "c") ||
-        !json_int64(json_get(device, "major"), &major) || major != GPU_NODE_MAJOR ||
-        !json_int64(json_get(device, "minor"), &minor) || minor < 0 || minor >= GPU_NODE_MINORS)
+        !json_int64(json_get(device, "major"), &major) ||
+        !json_int64(json_get(device, "minor"), &minor))
+        return;
+    if (major == GPU_NODE_MAJOR && minor >= 0 && minor < GPU_NODE_MINORS)
+        access.kind = ALLOCATION_MINOR;
+    else if (major == DRM_NODE_MAJOR && minor >= RENDER_MINOR_FIRST &&
+             minor < RENDER_MINOR_FIRST + RENDER_MINORS)
+        access.kind = ALLOCATION_RENDER;
+    else
         return;
     access.index = (uint32_t)minor;
     gpu_access_add(list, &access);

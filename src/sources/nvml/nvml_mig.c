@@ -235,12 +235,13 @@ static void add_layout(struct nvml_poll *poll)
     if (!items)
         nvml_poll_out_of_memory(poll);
     else
-        nvml_poll_add(poll, (struct sample){.kind = SAMPLE_LAYOUT,
-                                            .layout = {.is_mig = mig->is_on,
-                                                       .slices = mig->slices,
-                                                       .sm_count = mig->sm_count,
-                                                       .count = mig->device_count,
-                                                       .items = items}});
+        nvml_poll_add(poll,
+                      (struct sample){.kind = SAMPLE_LAYOUT,
+                                      .layout = {.kind = mig->is_on ? LAYOUT_MIG : LAYOUT_WHOLE,
+                                                 .slices = mig->slices,
+                                                 .sm_count = mig->sm_count,
+                                                 .count = mig->device_count,
+                                                 .items = items}});
 }
 
 /* 1 if the layout is another than before, 0 if not, -1 if it cannot be told now. */

@@ -304,9 +304,11 @@ int trace_parse_busy(struct span *rest, struct batch *batch, struct sample *samp
                      struct error *err)
 {
     struct sample_busy_process *entries;
-    uint64_t interval_us, count, pid;
+    uint64_t interval_us, is_by_presence, count, pid;
     int r = trace_take_u64(rest, BUSY_MAX_US, "interval", &interval_us, err);
 
+    if (r == 0)
+        r = trace_take_u64(rest, 1, "division", &is_by_presence, err);
     if (r == 0)
         r = take_length(rest, &count, err);
     if (r < 0)
@@ -323,7 +325,7 @@ int trace_parse_busy(struct span *rest, struct batch *batch, struct sample *samp
                              (unsigned long long)i + 1);
         entries[i].pid = (uint32_t)pid;
     }
-    sample->busy = (struct sample_busy){interval_us, count, entries};
+    sample->busy = (struct sample_busy){interval_us, count, entries, is_by_presence};
     return 0;
 }
 
@@ -332,6 +334,7 @@ void trace_put_busy(struct buffer *out, const struct sample *sample)
     const struct sample_busy *busy = &sample->busy;
 
     trace_put_number(out, busy->interval_us);
+    trace_put_number(out, busy->is_by_presence);
     trace_put_number(out, busy->count);
     for (size_t i = 0; i < busy->count; i++) {
         trace_put_number(out, busy->entries[i].pid);

@@ -97,8 +97,8 @@ int trace_parse_layout(struct span *rest, struct batch *batch, struct sample *sa
                        struct error *err)
 {
     struct sample_instance *items;
-    uint64_t is_mig = 0, slices = 0, sm_count = 0, count = 0;
-    int r = trace_take_u64(rest, 1, "MIG mode", &is_mig, err);
+    uint64_t kind = 0, slices = 0, sm_count = 0, count = 0;
+    int r = trace_take_u64(rest, LAYOUT_KINDS - 1, "kind of partitions", &kind, err);
 
     if (r == 0)
         r = trace_take_u64(rest, SLICES_MAX, "slices", &slices, err);
@@ -108,14 +108,14 @@ int trace_parse_layout(struct span *rest, struct batch *batch, struct sample *sa
         r = take_count(rest, SAMPLE_INSTANCES_MAX, "number of instances", &count, err);
     if (r < 0)
         return r;
-    if (!is_mig && count > 0)
-        return error_set(err, -EBADMSG, "instances of a board that is not in MIG mode");
+    if (kind == LAYOUT_WHOLE && count > 0)
+        return error_set(err, -EBADMSG, "instances of a board that is not partitioned");
     items = arena_array(&batch->arena, count, sizeof(*items));
     if (!items)
         return -ENOMEM;
     for (uint64_t i = 0; i < count && r == 0; i++)
         r = parse_instance(span_cut(rest, ' '), batch, &items[i], err);
-    sample->layout = (struct sample_layout){.is_mig = is_mig,
+    sample->layout = (struct sample_layout){.kind = (enum layout_kind)kind,
                                             .slices = (uint32_t)slices,
                                             .sm_count = (uint32_t)sm_count,
                                             .count = count,
@@ -127,7 +127,7 @@ void trace_put_layout(struct buffer *out, const struct sample *sample)
 {
     const struct sample_layout *layout = &sample->layout;
 
-    trace_put_number(out, layout->is_mig);
+    trace_put_number(out, layout->kind);
     trace_put_number(out, layout->slices);
     trace_put_number(out, layout->sm_count);
     trace_put_number(out, layout->count);

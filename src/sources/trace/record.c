@@ -43,7 +43,7 @@ static const struct trace_field power[] = {
 
 static const struct trace_field utilisation[] = {
     {NUMBER("utilisation", 100), AT(utilisation.gpu_percent)},
-    {NUMBER("memory utilisation", 100), AT(utilisation.memory_percent)},
+    {NUMBER("memory utilisation", SAMPLE_PERCENT_UNKNOWN), AT(utilisation.memory_percent)},
     {NUMBER("SM clock", 1000000), AT(utilisation.sm_clock_mhz)},
     {NUMBER("temperature", 1000), AT(utilisation.temperature_c)},
 };

@@ -1,0 +1,309 @@
+#include "sources/drm/clients.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/array.h"
+#include "core/fs.h"
+#include "core/lock.h"
+#include "core/macros.h"
+#include "core/parse.h"
+
+enum {
+    CLIENTS_MAX = 16384,
+    FDINFO_BYTES = 8192,
+    PATH_BYTES = 64,
+};
+
+/* New processes are searched every second, and all of them every so often: a process may open a
+ * card late in its life. */
+static const uint64_t NEW_US = USEC_PER_SEC, ALL_US = 10 * USEC_PER_SEC;
+
+/* Who has a client last may be found only when all of them are searched: until then its counts are
+ * kept. */
+static const uint64_t MISSING_US = 15 * USEC_PER_SEC;
+
+struct client {
+    struct table_entry entry;
+    char pci[SAMPLE_PCI_BYTES];
+    uint64_t id;
+    uint32_t pid, fd; /* where it is read: the first process that was seen with it */
+    uint64_t round;   /* of the last look that found it */
+    uint64_t read_us; /* when that was; 0: never */
+    struct drm_engine engines[DRM_ENGINES_MAX]; /* the most that each has shown */
+    size_t engine_count;
+    double busy_us; /* since it was last visited */
+    bool has_memory;
+    uint64_t memory_bytes;
+};
+
+struct client_key {
+    const char *pci;
+    uint64_t id;
+};
+
+static bool has_key(const void *entry, const void *key)
+{
+    const struct client *client = entry;
+    const struct client_key *wanted = key;
+
+    return client->id == wanted->id && strcmp(client->pci, wanted->pci) == 0;
+}
+
+static uint64_t hash_of(const struct client_key *key)
+{
+    return map_hash_u64(map_hash_bytes(span_of(key->pci)) + key->id);
+}
+
+void drm_clients_init(struct drm_clients *clients, const struct host *host)
+{
+    *clients = (struct drm_clients){.host = host};
+    pthread_mutex_init(&clients->lock, NULL);
+}
+
+void drm_clients_done(struct drm_clients *clients)
+{
+    table_done(&clients->clients);
+    free(clients->pids);
+    pthread_mutex_destroy(&clients->lock);
+}
+
+static struct drm_engine *find_engine(struct client *client, const char *name)
+{
+    for (size_t i = 0; i < client->engine_count; i++)
+        if (strcmp(client->engines[i].name, name) == 0)
+            return &client->engines[i];
+    return NULL;
+}
+
+/* How long an engine has worked since it was last read. Counts may go back for a while: then it has
+ * not worked until they are past where they were. */
+static double engine_us(struct drm_engine *last, const struct drm_engine *now, double elapsed_us)
+{
+    double busy_us = 0;
+
+    if (now->has_time && last->has_time && now->busy_ns > last->busy_ns)
+        busy_us = (double)(now->busy_ns - last->busy_ns) / 1e3;
+    else if (now->has_cycles && last->has_cycles && now->cycles > last->cycles &&
+             now->total_cycles > last->total_cycles)
+        busy_us = elapsed_us * (double)(now->cycles - last->cycles) /
+                  (double)(now->total_cycles - last->total_cycles);
+    last->has_time |= now->has_time;
+    last->has_cycles |= now->has_cycles;
+    last->busy_ns = MAX(last->busy_ns, now->busy_ns);
+    last->cycles = MAX(last->cycles, now->cycles);
+    last->total_cycles = MAX(last->total_cycles, now->total_cycles);
+    return MIN(busy_us, elapsed_us * now->capacity) / now->capacity;
+}
+
+/* The client was as busy as the busiest of its engines. Those that it has not used yet may be
+ * missing: what a new one shows was done since. */
+static void take_engines(struct client *client, const struct drm_client *read, uint64_t mono_us)
+{
+    double elapsed_us = (double)(mono_us - MIN(mono_us, client->read_us)), busiest_us = 0;
+    bool is_first = client->read_us == 0;
+
+    for (size_t i = 0; i < read->engine_count; i++) {
+        const struct drm_engine *now = &read->engines[i];
+        struct drm_engine *last = find_engine(client, now->name);
+
+        if (!last) {
+            if (client->engine_count == DRM_ENGINES_MAX)
+                continue;
+            last = &client->engines[client->engine_count++];
+            *last = *now;
+            if (!is_first && now->has_time)
+                last->busy_ns = 0;
+            if (is_first || !now->has_time)
+                continue;
+        }
+        busiest_us = MAX(busiest_us, engine_us(last, now, elapsed_us));
+    }
+    client->busy_us += busiest_us;
+    client->read_us = mono_us;
+}
+
+/* Reads a descriptor. False: it is no client of a card. */
+static bool read_client(const struct host *host, uint32_t pid, uint32_t fd,
+                        struct drm_client *ret_client)
+{
+    char path[PATH_BYTES], text[FDINFO_BYTES];
+    size_t len;
+
+    snprintf(path, sizeof(path), "%u/fdinfo/%u", pid, fd);
+    return fs_read_at(host->procfs_fd, path, text, sizeof(text), &len) == 0 &&
+           drm_fdinfo_parse((struct span){text, len}, ret_client) == 0 &&
+           ret_client->driver != DRM_OTHER && ret_client->pdev[0] != '\0' && ret_client->has_id;
+}
+
+static void take_client(struct drm_clients *clients, uint32_t pid, uint32_t fd,
+                        const struct drm_client *read, uint64_t mono_us)
+{
+    const struct client_key key = {read->pdev, read->id};
+    uint64_t hash = hash_of(&key);
+    struct client *client = table_find(&clients->clients, hash, has_key, &key);
+
+    if (client && client->round == clients->round)
+        return; /* a copy of its descriptor, perhaps in another process */
+    if (!client) {
+        if (clients->clients.count == CLIENTS_MAX ||
+            !(client = table_add(&clients->clients, hash, sizeof(*client))))
+            return;
+        memcpy(client->pci, read->pdev, sizeof(client->pci));
+        client->id = read->id;
+    }
+    client->pid = pid;
+    client->fd = fd;
+    client->round = clients->round;
+    client->has_memory = read->has_memory;
+    client->memory_bytes = read->memory_bytes;
+    take_engines(client, read, mono_us);
+}
+
+/* Reads the known clients again, where they were. */
+static void reread(struct drm_clients *clients, uint64_t mono_us)
+{
+    for (size_t i = 0; i < clients->clients.count; i++) {
+        const struct client *client = clients->clients.items[i];
+        struct drm_client read;
+
+        if (read_client(clients->host, client->pid, client->fd, &read) && read.id == client->id &&
+            strcmp(read.pdev, client->pci) == 0)
+            take_client(clients, client->pid, client->fd, &read, mono_us);
+    }
+}
+
+static bool is_card(int directory_fd, const char *name)
+{
+    static const char prefix[] = "/dev/dri/";
+    char target[sizeof(prefix) + 32];
+    ssize_t n = readlinkat(directory_fd, name, target, sizeof(target));
+
+    return n > (ssize_t)strlen(prefix) && memcmp(target, prefix, strlen(prefix)) == 0;
+}
+
+static void search_process(struct drm_clients *clients, uint32_t pid, uint64_t mono_us)
+{
+    char path[PATH_BYTES];
+    const struct dirent *entry;
+    DIR *directory;
+
+    snprintf(path, sizeof(path), "%u/fd", pid);
+    directory = fs_open_dir(clients->host->procfs_fd, path);
+    clients->is_partial |= !directory && errno == EACCES;
+    while (directory && (entry = readdir(directory))) {
+        struct drm_client read;
+        uint64_t fd;
+
+        if (parse_u64_max(span_of(entry->d_name), UINT32_MAX, &fd) == 0 &&
+            is_card(dirfd(directory), entry->d_name) &&
+            read_client(clients->host, pid, (uint32_t)fd, &read))
+            take_client(clients, pid, (uint32_t)fd, &read, mono_us);
+    }
+    if (directory)
+        closedir(directory);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* All pids, in order. 0 or -errno. */
+static int list_pids(const struct host *host, uint32_t **ret_pids, size_t *ret_count)
+{
+    _cleanup_free_ uint32_t *pids = NULL;
+    DIR *directory = fs_open_dir(host->procfs_fd, ".");
+    size_t count = 0, capacity = 0;
+    const struct dirent *entry;
+    uint64_t pid;
+
+    if (!directory)
+        return -errno;
+    while ((entry = readdir(directory)))
+        if (parse_u64_max(span_of(entry->d_name), INT32_MAX, &pid) == 0 &&
+            array_reserve(&pids, &capacity, count, sizeof(*pids)))
+            pids[count++] = (uint32_t)pid;
+    closedir(directory);
+    if (count > 0)
+        qsort(pids, count, sizeof(*pids), by_number);
+    *ret_pids = TAKE_PTR(pids);
+    *ret_count = count;
+    return 0;
+}
+
+static void search(struct drm_clients *clients, bool all, uint64_t mono_us)
+{
+    uint32_t *pids = NULL;
+    size_t count = 0;
+
+    if (list_pids(clients->host, &pids, &count) < 0)
+        return;
+    if (all)
+        clients->is_partial = false;
+    for (size_t i = 0; i < count; i++)
+        if (all || clients->pid_count == 0 ||
+            !bsearch(&pids[i], clients->pids, clients->pid_count, sizeof(*pids), by_number))
+            search_process(clients, pids[i], mono_us);
+    free(clients->pids);
+    clients->pids = pids;
+    clients->pid_count = count;
+}
+
+static void forget_gone(struct drm_clients *clients, uint64_t mono_us)
+{
+    for (size_t i = clients->clients.count; i-- > 0;) {
+        struct client *client = clients->clients.items[i];
+
+        if (client->round != clients->round && client->read_us + MISSING_US < mono_us)
+            table_remove(&clients->clients, client);
+    }
+}
+
+void drm_clients_look(struct drm_clients *clients, uint64_t interval_us, uint64_t mono_us)
+{
+    HOLD_LOCK(&clients->lock);
+    bool all = mono_us >= clients->search_all_us;
+
+    if (mono_us < clients->look_us)
+        return;
+    clients->look_us = mono_us + interval_us;
+    clients->round++;
+    reread(clients, mono_us);
+    if (all || mono_us >= clients->search_us) {
+        search(clients, all, mono_us);
+        clients->search_us = mono_us + NEW_US;
+        clients->search_all_us = all ? mono_us + ALL_US : clients->search_all_us;
+    }
+    forget_gone(clients, mono_us);
+}
+
+void drm_clients_visit(struct drm_clients *clients, const char *pci, drm_visit *visit,
+                       void *context)
+{
+    HOLD_LOCK(&clients->lock);
+
+    for (size_t i = 0; i < clients->clients.count; i++) {
+        struct client *client = clients->clients.items[i];
+        uint64_t busy_us = (uint64_t)client->busy_us;
+        bool is_present = client->round == clients->round;
+
+        if (strcmp(client->pci, pci) != 0 || (!is_present && busy_us == 0))
+            continue;
+        client->busy_us -= (double)busy_us;
+        visit(context, &(struct drm_use){client->pid, is_present, busy_us, client->has_memory,
+                                         client->memory_bytes});
+    }
+}
+
+bool drm_clients_are_partial(struct drm_clients *clients)
+{
+    HOLD_LOCK(&clients->lock);
+
+    return clients->is_partial;
+}

@@ -1,0 +1,50 @@
+/*
+ * The clients of DRM cards, from /proc/PID/fdinfo: which process has a card open, and for how long
+ * the card's engines have worked for it.
+ *
+ * One for all cards: the descriptors of every process are listed to find them, which is dear, and
+ * done seldom; those that are known are read again at every look. Thread-safe.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "core/table.h"
+#include "host/host.h"
+#include "sources/drm/fdinfo.h"
+
+struct drm_clients {
+    pthread_mutex_t lock;
+    const struct host *host;
+    struct table clients; /* by card and id */
+    uint32_t *pids;       /* whose descriptors were listed at the last search, in order */
+    size_t pid_count;
+    uint64_t look_us, search_us, search_all_us; /* when due next, by the monotonic clock */
+    uint64_t round;
+    bool is_partial;
+};
+
+void drm_clients_init(struct drm_clients *clients, const struct host *host);
+void drm_clients_done(struct drm_clients *clients);
+
+/* Looks again, unless that was done less than `interval_us` ago. */
+void drm_clients_look(struct drm_clients *clients, uint64_t interval_us, uint64_t mono_us);
+
+/* Could the descriptors of some processes not be listed? Then cards may work for unseen clients. */
+bool drm_clients_are_partial(struct drm_clients *clients);
+
+/* A client of a card. */
+struct drm_use {
+    uint32_t pid;
+    bool is_present;  /* else it has closed the card, and only its last work is told */
+    uint64_t busy_us; /* of its busiest engine, since it was last visited */
+    bool has_memory;
+    uint64_t memory_bytes;
+};
+
+typedef void drm_visit(void *context, const struct drm_use *use);
+
+/* Visits the clients of a card, by its PCI address. A process may have several. `visit` must not
+ * call back. */
+void drm_clients_visit(struct drm_clients *clients, const char *pci, drm_visit *visit,
+                       void *context);

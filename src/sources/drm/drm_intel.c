@@ -1,0 +1,91 @@
+/* Intel: i915 and xe, which count the energy of a card and the time of each client. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "core/macros.h"
+#include "model/report.h"
+#include "sources/drm/drm.h"
+
+/* Of the card, else of the package in it: never both. */
+static const char *const ENERGY_FILES[] = {"energy1_input", "energy2_input"};
+
+static void identify(struct drm_card *card)
+{
+    for (size_t i = ARRAY_SIZE(ENERGY_FILES); i-- > 0;)
+        if (card->hwmon_fd >= 0 && faccessat(card->hwmon_fd, ENERGY_FILES[i], F_OK, 0) == 0)
+            card->energy_file = ENERGY_FILES[i];
+}
+
+/* The clock of the first GT, of xe or of i915. 0: unknown. */
+static uint32_t read_clock_mhz(const struct drm_card *card)
+{
+    char i915[64];
+    uint64_t mhz = 0;
+
+    snprintf(i915, sizeof(i915), "drm/card%u/gt_act_freq_mhz", card->found.dies[0].card);
+    if (!drm_read_number(card->device_fds[0], "tile0/gt0/freq0/act_freq", &mhz))
+        (void)drm_read_number(card->device_fds[0], i915, &mhz);
+    return (uint32_t)MIN(mhz, (uint64_t)UINT32_MAX);
+}
+
+/* Neither driver reports power: the mean of a window. */
+static void take_power(struct drm_poll *poll, struct drm_meters *meters)
+{
+    struct drm_card *card = poll->card;
+
+    if (card->last_energy_us > 0 && poll->mono_us > card->last_energy_us &&
+        meters->energy_uj >= card->last_energy_uj) {
+        meters->power_uw =
+            (uint64_t)((unsigned __int128)(meters->energy_uj - card->last_energy_uj) *
+                       USEC_PER_SEC / (poll->mono_us - card->last_energy_us));
+        meters->has_power = meters->power_uw <= PLAUSIBLE_POWER_MAX_UW;
+    }
+    card->last_energy_uj = meters->energy_uj;
+    card->last_energy_us = poll->mono_us;
+}
+
+static void read_meters(struct drm_poll *poll, struct drm_meters *meters)
+{
+    struct drm_card *card = poll->card;
+    uint64_t value;
+
+    /* All work is of clients; if not all can be seen, their sum says nothing. */
+    meters->has_activity = !drm_clients_are_partial(&card->shared->clients);
+    meters->utilisation = (struct sample_utilisation){
+        .gpu_percent = drm_poll_busy_percent(poll),
+        .memory_percent = SAMPLE_PERCENT_UNKNOWN,
+        .sm_clock_mhz = read_clock_mhz(card),
+    };
+    if (drm_read_number(card->hwmon_fd, "temp2_input", &value))
+        meters->utilisation.temperature_c = (uint32_t)(value / 1000);
+    if (drm_read_number(card->hwmon_fd, "temp3_input", &value))
+        drm_poll_add_gauge(poll, GPU_GAUGE_MEMORY_TEMPERATURE_C, value / 1000);
+    meters->has_energy =
+        card->energy_file && drm_read_number(card->hwmon_fd, card->energy_file, &meters->energy_uj);
+    if (meters->has_energy)
+        take_power(poll, meters);
+}
+
+static void check(struct report *report, const struct drm_card *card)
+{
+    char what[64];
+    uint64_t energy_uj;
+
+    snprintf(what, sizeof(what), "gpu %u: energy", card->index);
+    if (card->energy_file && drm_read_number(card->hwmon_fd, card->energy_file, &energy_uj))
+        report_add(report, what, VERDICT_OK, NULL, "counted, hwmon's %s", card->energy_file);
+    else
+        report_add(report, what, VERDICT_LIMITED,
+                   "use Linux 6.2 or newer for i915, 6.5 for xe; an integrated GPU is part of the "
+                   "package, which RAPL counts",
+                   "no counter of its own: it has no joules");
+}
+
+const struct drm_vendor drm_intel = {
+    .name = "Intel",
+    .power_limit = "power1_max",
+    .identify = identify,
+    .read_meters = read_meters,
+    .check = check,
+};
