@@ -163,8 +163,11 @@ size_t fake_metrics(const struct fake_machine *machine, unsigned board, uint64_t
     put(table, layout->clock, t_us * 1000 + 1000000000, 8);
     put(table, layout->firmware, t_us * 100, 8);
     put(table, layout->cycles, t_us / 1000, 4);
-    put(table, layout->gfx_sum, (uint32_t)busy_sum, 4);
-    put(table, layout->umc_sum, (uint32_t)busy_sum / 2, 4);
+    /* Only aldebaran_get_gpu_metrics and smu_v13_0_6_get_gpu_metrics fill them in. */
+    if (chip->has_occupancy) {
+        put(table, layout->gfx_sum, (uint32_t)busy_sum, 4);
+        put(table, layout->umc_sum, (uint32_t)busy_sum / 2, 4);
+    }
     put(table, layout->gfx_clock, busy_percent > 0 ? 1700 : 800, 2);
     put(table, layout->memory_clock, 1600, 2);
     if (layout->xcp)

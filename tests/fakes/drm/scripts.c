@@ -144,8 +144,8 @@ const struct fake_script fake_scripts[] =
                         .first_uj = 8123456789012}},
             .processes =
                 {
-                    {101, "train", SLICE "train.service", .watts = 240, .load = ALWAYS(500),
-                     .memory_bytes = 20 * GIB},
+                    {101, "train", SLICE "train.service", .from_ms = 5000, .watts = 240,
+                     .load = ALWAYS(500), .memory_bytes = 20 * GIB},
                     {102, "serve", POD("2"), .from_ms = 10000, .until_ms = 50000, .watts = 400,
                      .load = ALTERNATING(2000, 250, 1000), .memory_bytes = 8 * GIB},
                     {103, "notebook", SLICE "notebook.service", .memory_bytes = GIB, .watts = 1},
@@ -159,8 +159,8 @@ const struct fake_script fake_scripts[] =
                         .is_second_die = true}},
             .processes =
                 {
-                    {101, "left", SLICE "left.service", .watts = 200, .load = ALWAYS(750),
-                     .memory_bytes = 20 * GIB},
+                    {101, "left", SLICE "left.service", .from_ms = 5000, .watts = 200,
+                     .load = ALWAYS(750), .memory_bytes = 20 * GIB},
                     {102, "right", SLICE "right.service", .board = 1, .from_ms = 5000, .watts = 200,
                      .load = ALWAYS(250), .memory_bytes = 10 * GIB},
                 },
@@ -172,7 +172,8 @@ const struct fake_script fake_scripts[] =
             .processes =
                 {
                     {101, "train", JOB("77"), .environment = "SLURM_JOB_ID=77\nSLURM_STEP_GPUS=0",
-                     .watts = 500, .load = {.steps = {{20000, 250}, {20000, 750}, {0, 500}}},
+                     .from_ms = 5000, .watts = 500,
+                     .load = {.steps = {{20000, 250}, {20000, 750}, {0, 500}}},
                      .memory_bytes = 120 * GIB},
                     {102, "serve", POD("2"), .from_ms = 5000, .until_ms = 55000, .watts = 500,
                      .load = ALWAYS(250), .memory_bytes = 30 * GIB},
@@ -184,14 +185,14 @@ const struct fake_script fake_scripts[] =
                         .first_uj = 77000000, .partitions = 8}},
             .processes =
                 {
-                    {101, "first", POD("1"), .partitions = 8, .watts = 70, .load = ALWAYS(1000),
-                     .memory_bytes = 10 * GIB},
-                    {102, "second", POD("2"), .partition = 1, .partitions = 8, .watts = 70,
-                     .load = ALWAYS(500), .memory_bytes = 5 * GIB},
+                    {101, "first", POD("1"), .partitions = 8, .from_ms = 5000, .watts = 70,
+                     .load = ALWAYS(1000), .memory_bytes = 10 * GIB},
+                    {102, "second", POD("2"), .partition = 1, .partitions = 8, .from_ms = 5000,
+                     .watts = 70, .load = ALWAYS(500), .memory_bytes = 5 * GIB},
                     {103, "third", POD("3"), .partition = 1, .partitions = 8, .from_ms = 20000,
                      .watts = 70, .load = ALWAYS(500), .memory_bytes = 5 * GIB},
-                    {104, "sixth", POD("4"), .partition = 5, .partitions = 8, .watts = 70,
-                     .load = ALTERNATING(3000, 1000, 3000), .memory_bytes = 15 * GIB},
+                    {104, "sixth", POD("4"), .partition = 5, .partitions = 8, .from_ms = 5000,
+                     .watts = 70, .load = ALTERNATING(3000, 1000, 3000), .memory_bytes = 15 * GIB},
                 },
         },
         {
@@ -201,8 +202,8 @@ const struct fake_script fake_scripts[] =
                         .first_uj = 77000000}},
             .processes =
                 {
-                    {101, "whole", SLICE "whole.service", .until_ms = 25000, .watts = 500,
-                     .load = ALWAYS(500), .memory_bytes = 100 * GIB},
+                    {101, "whole", SLICE "whole.service", .until_ms = 25000, .from_ms = 5000,
+                     .watts = 500, .load = ALWAYS(500), .memory_bytes = 100 * GIB},
                     {102, "part", SLICE "part.service", .partition = 3, .partitions = 8,
                      .from_ms = 35000, .watts = 70, .load = ALWAYS(1000), .memory_bytes = 10 * GIB},
                 },
@@ -213,8 +214,8 @@ const struct fake_script fake_scripts[] =
             .boards = {{&radeon, "0000:03:00.0", .idle_w = 20, .first_uj = 65530000000}},
             .processes =
                 {
-                    {101, "rocm", SLICE "rocm.service", .watts = 250, .load = ALWAYS(400),
-                     .memory_bytes = 12 * GIB},
+                    {101, "rocm", SLICE "rocm.service", .from_ms = 5000, .watts = 250,
+                     .load = ALWAYS(400), .memory_bytes = 12 * GIB},
                     {102, "game", "/user.slice/user-1000.slice/session-2.scope", .engine = "gfx",
                      .from_ms = 10000, .watts = 250, .load = ALTERNATING(4000, 400, 4000),
                      .memory_bytes = 2 * GIB},
@@ -230,7 +231,8 @@ const struct fake_script fake_scripts[] =
             .processes =
                 {
                     {101, "game", "/user.slice/user-1000.slice/session-2.scope", .engine = "gfx",
-                     .watts = 250, .load = ALTERNATING(4000, 800, 4000), .memory_bytes = 2 * GIB},
+                     .from_ms = 5000, .watts = 250, .load = ALTERNATING(4000, 800, 4000),
+                     .memory_bytes = 2 * GIB},
                 },
         },
         {
@@ -240,7 +242,8 @@ const struct fake_script fake_scripts[] =
             .processes =
                 {
                     {101, "desktop", "/user.slice/user-1000.slice/session-2.scope", .engine = "gfx",
-                     .watts = 20, .load = ALTERNATING(4000, 500, 2000), .memory_bytes = 200 * MIB},
+                     .from_ms = 5000, .watts = 20, .load = ALTERNATING(4000, 500, 2000),
+                     .memory_bytes = 200 * MIB},
                     {102, "render", SLICE "render.service", .engine = "compute", .from_ms = 20000,
                      .watts = 20, .load = ALWAYS(250), .memory_bytes = 100 * MIB},
                 },
@@ -250,8 +253,8 @@ const struct fake_script fake_scripts[] =
             .boards = {{&arc_a770, "0000:03:00.0", .idle_w = 40, .first_uj = 4294967295000}},
             .processes =
                 {
-                    {101, "render", SLICE "render.service", .engine = "render", .watts = 150,
-                     .load = ALTERNATING(5000, 600, 3000), .memory_bytes = 4 * GIB},
+                    {101, "render", SLICE "render.service", .engine = "render", .from_ms = 5000,
+                     .watts = 150, .load = ALTERNATING(5000, 600, 3000), .memory_bytes = 4 * GIB},
                     {102, "transcode", POD("2"), .engine = "video", .second_engine = "copy",
                      .from_ms = 8000, .until_ms = 52000, .watts = 60, .load = ALWAYS(500),
                      .memory_bytes = GIB},
@@ -263,8 +266,8 @@ const struct fake_script fake_scripts[] =
             .boards = {{&arc_b580, "0000:03:00.0", .idle_w = 35, .first_uj = 1000000}},
             .processes =
                 {
-                    {101, "render", SLICE "render.service", .engine = "rcs", .watts = 150,
-                     .load = ALTERNATING(5000, 600, 3000), .memory_bytes = 4 * GIB},
+                    {101, "render", SLICE "render.service", .engine = "rcs", .from_ms = 5000,
+                     .watts = 150, .load = ALTERNATING(5000, 600, 3000), .memory_bytes = 4 * GIB},
                     {102, "transcode", POD("2"), .engine = "vcs", .from_ms = 8000,
                      .until_ms = 52000, .watts = 60, .load = ALWAYS(500), .memory_bytes = GIB},
                 },
@@ -278,11 +281,12 @@ const struct fake_script fake_scripts[] =
                     {101, "solver", JOB("78"),
                      .environment = "SLURM_JOB_ID=78\nSLURM_STEP_GPUS=0\n"
                                     "ZE_AFFINITY_MASK=0",
-                     .engine = "ccs", .watts = 400, .load = ALWAYS(500), .memory_bytes = 40 * GIB},
+                     .engine = "ccs", .from_ms = 5000, .watts = 400, .load = ALWAYS(500),
+                     .memory_bytes = 40 * GIB},
                     {102, "analysis", POD("2"), .engine = "ccs", .from_ms = 10000, .watts = 400,
                      .load = ALTERNATING(6000, 375, 2000), .memory_bytes = 20 * GIB},
-                    {103, "other", POD("3"), .board = 1, .engine = "ccs", .watts = 400,
-                     .load = ALWAYS(250), .memory_bytes = 20 * GIB},
+                    {103, "other", POD("3"), .board = 1, .engine = "ccs", .from_ms = 5000,
+                     .watts = 400, .load = ALWAYS(250), .memory_bytes = 20 * GIB},
                 },
         },
         {.name = 0},
