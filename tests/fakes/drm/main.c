@@ -2,8 +2,8 @@
  * A scripted machine in real time, for exporters that run beside: NAME DIRECTORY SECONDS.
  *
  * Writes its files below the directory, says "ready", and goes on for so long, or until whoever
- * started it ends. The file `truth` has what the script knows: "board N UJ", what the counter of
- * each board has counted, and "process PID UJ", what each process has caused above idle.
+ * started it ends. The file `truth` has what the script knows: "board N UJ", where the counter of
+ * each board is, and "process PID UJ", what each process has caused above idle.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ static void write_truth(const struct fake_machine *machine, uint64_t t_us)
 
     for (unsigned i = 0; i < fake_board_count(script); i++)
         len += snprintf(text + len, sizeof(text) - (size_t)len, "board %u %" PRIu64 "\n", i,
-                        fake_counter_uj(script, i, t_us) - fake_counter_uj(script, i, 0));
+                        fake_counter_uj(script, i, t_us));
     for (size_t i = 0; i < fake_process_count(script); i++)
         len += snprintf(text + len, sizeof(text) - (size_t)len, "process %u %.0f\n",
                         script->processes[i].pid, fake_truth_j(&script->processes[i], t_us) * 1e6);
