@@ -1,68 +1,18 @@
 /*
- * The exporter's own NVML code on the fake library and on a clock that the test moves, with the
- * pipeline behind it and a record of everything. Closing it checks that the books balance, that
- * what was recorded replays to the same ledger, and that everything was released.
+ * The exporter's own NVML code on the fake library, in a rig. Closing it checks that everything was
+ * released, besides what the rig checks.
  */
 #pragma once
 
-#include "file_fixture.h"
-#include "tree_fixture.h"
+#include "source_rig.h"
 
 #include <dlfcn.h>
 #include <malloc.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 
-#include "../fakes/nvml/fake_nvml.h"
-#include "attribution/pipeline.h"
-#include "core/fs.h"
-#include "core/macros.h"
-#include "identity/identity.h"
-#include "metrics/ledger_json.h"
 #include "sources/nvml/nvml.h"
-#include "sources/trace.h"
 
 #define SCENARIOS SOURCE_DIR "/tests/fakes/nvml/scenarios/"
-#define START_US  ((uint64_t)1800000000000000) /* of every scenario */
 #define STEP_US   ((uint64_t)200000)
-#define SECOND    USEC_PER_SEC
-#define JOULE     ((uint64_t)1000000)
-
-enum { UNITS_MAX = 16 };
-
-struct rig {
-    void *library;
-    typeof(fake_nvml_set_time_us) *set_time_us;
-    typeof(fake_nvml_call_count) *call_count;
-    typeof(fake_nvml_open_handles) *open_handles;
-    typeof(fake_nvml_init_count) *init_count;
-    typeof(fake_nvml_stale_uses) *stale_uses;
-    char root[32]; /* holds proc and sys */
-    struct host host;
-    struct clock_manual clock;
-    struct source_context context;
-    void *source;
-    struct source_unit units[UNITS_MAX];
-    size_t unit_count;
-    struct pipeline *pipeline;
-    struct trace_writer writer;
-    struct buffer recorded;
-    bool keeps_recording;
-    uint64_t elapsed_us;
-    unsigned errors;
-    /* Is shown every sample; NULL: nobody. */
-    void (*see)(void *watcher, const struct sample *sample);
-    void *watcher;
-};
-
-static inline int add_unit(const struct source_context *context, const struct source_unit *unit)
-{
-    struct rig *rig = context->owner;
-
-    assert_true(rig->unit_count < UNITS_MAX);
-    rig->units[rig->unit_count++] = *unit;
-    return 0;
-}
 
 /* A process of the fixture, started so many seconds after boot, which was at the scenario's start.
  */
@@ -81,21 +31,14 @@ static inline void write_process(const struct rig *rig, uint32_t pid, unsigned s
     tree_write(rig->root, name, text);
 }
 
-static inline void open_rig_by(struct rig *rig, const char *library, const char *scenario,
-                               struct gpu_options gpu_options)
+static inline void move_nvml(struct rig *rig)
 {
-    const struct pipeline_options options = {
-        .gpu = gpu_options,
-        .max_processes = 4096,
-        .max_workloads = 4096,
-        .retention_us = UINT64_MAX,
-        .find_owner = identity_find_owner,
-    };
-    struct error err = {""};
-    char path[64];
+    rig->set_time_us(rig->elapsed_us);
+}
 
-    *rig =
-        (struct rig){.library = dlopen(library, RTLD_NOW | RTLD_LOCAL), .root = "/tmp/nvmlXXXXXX"};
+static inline void load_nvml(struct rig *rig, const char *library, const char *scenario)
+{
+    rig->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (!rig->library)
         fail_msg("%s", dlerror());
     rig->set_time_us = (typeof(rig->set_time_us))dlsym(rig->library, "fake_nvml_set_time_us");
@@ -107,31 +50,28 @@ static inline void open_rig_by(struct rig *rig, const char *library, const char 
     assert_int_equal(((typeof(fake_nvml_load) *)dlsym(rig->library, "fake_nvml_load"))(scenario),
                      0);
     rig->set_time_us(0);
+}
 
+static inline void unload_nvml(struct rig *rig)
+{
+    /* Everything was released. */
+    assert_int_equal(rig->init_count(), 0);
+    assert_int_equal(rig->open_handles(), 0);
+    assert_int_equal(rig->stale_uses(), 0);
+    dlclose(rig->library);
+}
+
+static inline void open_rig_by(struct rig *rig, const char *library, const char *scenario,
+                               struct gpu_options gpu_options)
+{
+    *rig = (struct rig){.root = "/tmp/nvmlXXXXXX", .step_us = STEP_US, .move = move_nvml};
+    load_nvml(rig, library, scenario);
     assert_non_null(mkdtemp(rig->root));
     tree_write(rig->root, "proc/stat", "cpu 1\nbtime 1800000000\n");
     tree_write(rig->root, "sys/empty", "");
-    snprintf(path, sizeof(path), "%s/proc", rig->root);
-    rig->host.procfs_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    snprintf(path, sizeof(path), "%s/sys", rig->root);
-    rig->host.sysfs_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    rig->host.rootfs_fd = -1;
-
-    clock_manual_init(&rig->clock, START_US);
-    rig->context = (struct source_context){
-        .host = &rig->host,
-        .clock = &rig->clock.clock,
-        .interval_us = SECOND,
-        .nvml_library = library,
-        .add_unit = add_unit,
-        .owner = rig,
-    };
-    if (nvml_source.open(&rig->context, &rig->source, &err) != 0)
-        fail_msg("%s", err.text);
-    assert_int_equal(pipeline_new(&options, &rig->pipeline), 0);
-    buffer_init(&rig->recorded, 1 << 30);
-    trace_write_header(&rig->recorded);
-    rig->keeps_recording = true;
+    rig_begin(rig, gpu_options);
+    rig->context.nvml_library = library;
+    rig_add_source(rig, &nvml_source);
 }
 
 /* By time share. */
@@ -140,161 +80,8 @@ static inline void open_rig(struct rig *rig, const char *library, const char *sc
     open_rig_by(rig, library, scenario, (struct gpu_options){.interval_us = SECOND});
 }
 
-static inline void take(struct rig *rig, struct batch *batch)
-{
-    for (size_t i = 0; rig->see && i < batch->count; i++)
-        rig->see(rig->watcher, &batch->samples[i]);
-    if (rig->keeps_recording)
-        for (size_t i = 0; i < batch->count; i++)
-            trace_write_sample(&rig->writer, &batch->samples[i], &rig->recorded, NULL);
-    assert_int_equal(pipeline_ingest(rig->pipeline, batch->samples, batch->count), 0);
-    batch_reset(batch);
-}
-
-/* Plays on for so long. */
-static inline void play(struct rig *rig, uint64_t duration_us)
-{
-    uint64_t until_us = rig->elapsed_us + duration_us;
-    struct batch batch;
-
-    batch_init(&batch);
-    for (; rig->elapsed_us < until_us; rig->elapsed_us += STEP_US) {
-        struct error err;
-
-        rig->set_time_us(rig->elapsed_us);
-        rig->clock.now_us = START_US + rig->elapsed_us;
-        if (rig->elapsed_us % SECOND == 0) {
-            rig->errors += nvml_source.read(rig->source, &batch, &err) < 0;
-            take(rig, &batch);
-        }
-        for (size_t i = rig->unit_count; i-- > 0;) {
-            int r = rig->units[i].ops->read(rig->units[i].state, &batch, &err);
-
-            take(rig, &batch);
-            rig->errors += r < 0;
-            if (r != -ENODEV)
-                continue;
-            rig->units[i].ops->close(rig->units[i].state);
-            rig->units[i] = rig->units[--rig->unit_count];
-        }
-    }
-    batch_done(&batch);
-}
-
-static inline struct snapshot *books(const struct rig *rig)
-{
-    struct snapshot *snapshot = malloc(sizeof(*snapshot));
-
-    assert_non_null(snapshot);
-    snapshot_init(snapshot);
-    assert_int_equal(pipeline_snapshot(rig->pipeline, rig->clock.now_us, 5 * SECOND, snapshot), 0);
-    for (size_t m = 0; m < snapshot->meter_count; m++)
-        assert_int_equal(snapshot->meters[m].imbalance_uj, 0);
-    return snapshot;
-}
-
-static inline void close_books(struct snapshot *snapshot)
-{
-    snapshot_done(snapshot);
-    free(snapshot);
-}
-
-static inline struct snapshot_process process_of(const struct rig *rig, uint32_t gpu, uint32_t pid)
-{
-    struct snapshot *snapshot = books(rig);
-    struct snapshot_process found = {0};
-
-    for (size_t i = 0; i < snapshot->process_count; i++)
-        if (snapshot->processes[i].gpu == gpu && snapshot->processes[i].pid == pid &&
-            !snapshot->processes[i].superseded)
-            found = snapshot->processes[i];
-    close_books(snapshot);
-    assert_int_equal(found.pid, pid);
-    found.name = NULL;
-    return found;
-}
-
-static inline const struct ledger_meter *meter_of(const struct rig *rig, int gpu)
-{
-    return ledger_meter(rig->pipeline->ledger, rig->pipeline->gpus[gpu]->meter);
-}
-
-static inline void print_ledger(const struct pipeline *pipeline, struct buffer *out)
-{
-    struct snapshot snapshot;
-
-    snapshot_init(&snapshot);
-    assert_int_equal(pipeline_snapshot(pipeline, 0, 0, &snapshot), 0);
-    buffer_init(out, 1 << 24);
-    ledger_json(&snapshot, out);
-    snapshot_done(&snapshot);
-}
-
-/* What was recorded, through the reader and a second pipeline: the same ledger, to the byte; and
- * written again, the same record. */
-static inline void check_replay(const struct rig *rig)
-{
-    struct pipeline *pipeline;
-    struct trace_reader *reader;
-    struct buffer live, replayed, again;
-    struct trace_writer writer = {0};
-    struct error err = {""};
-    struct batch batch;
-    char path[64];
-    int fd = memfd_create("recorded", MFD_CLOEXEC), r;
-
-    assert_int_equal(fs_write_all(fd, rig->recorded.data, rig->recorded.len), 0);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    assert_int_equal(pipeline_new(&rig->pipeline->options, &pipeline), 0);
-    if (trace_reader_open(path, &reader, &err) != 0)
-        fail_msg("%s", err.text);
-    batch_init(&batch);
-    buffer_init(&again, 1 << 30);
-    trace_write_header(&again);
-    while ((r = trace_reader_next(reader, &batch, &err)) > 0) {
-        trace_write_sample(&writer, &batch.samples[0], &again, NULL);
-        assert_int_equal(pipeline_ingest(pipeline, batch.samples, batch.count), 0);
-        batch_reset(&batch);
-    }
-    if (r < 0)
-        fail_msg("%s", err.text);
-    pipeline_finish(pipeline);
-    print_ledger(rig->pipeline, &live);
-    print_ledger(pipeline, &replayed);
-    if (live.len != replayed.len || memcmp(live.data, replayed.data, live.len) != 0)
-        fail_msg("live:\n%.*s\nreplayed:\n%.*s", (int)live.len, live.data, (int)replayed.len,
-                 replayed.data);
-    assert_int_equal(again.len, rig->recorded.len);
-    assert_memory_equal(again.data, rig->recorded.data, again.len);
-    buffer_done(&again);
-    buffer_done(&live);
-    buffer_done(&replayed);
-    batch_done(&batch);
-    trace_reader_close(reader);
-    pipeline_free(pipeline);
-    close(fd);
-}
-
 static inline void close_rig(struct rig *rig)
 {
-    char command[64];
-
-    pipeline_finish(rig->pipeline);
-    close_books(books(rig));
-    if (rig->keeps_recording)
-        check_replay(rig);
-    for (size_t i = 0; i < rig->unit_count; i++)
-        rig->units[i].ops->close(rig->units[i].state);
-    nvml_source.close(rig->source);
-    /* Everything was released. */
-    assert_int_equal(rig->init_count(), 0);
-    assert_int_equal(rig->open_handles(), 0);
-    assert_int_equal(rig->stale_uses(), 0);
-    pipeline_free(rig->pipeline);
-    buffer_done(&rig->recorded);
-    close(rig->host.procfs_fd);
-    close(rig->host.sysfs_fd);
-    snprintf(command, sizeof(command), "rm -rf %s", rig->root);
-    assert_int_equal(system(command), 0);
-    dlclose(rig->library);
+    rig_end(rig);
+    unload_nvml(rig);
 }

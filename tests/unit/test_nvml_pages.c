@@ -7,9 +7,6 @@
 
 #include <math.h>
 
-#include "../golden/golden.h"
-#include "metrics/exposition.h"
-
 #define UID_OF_ROOT "Name:\tx\nUid:\t0\t0\t0\t0\n"
 
 enum { GPUS_MAX = 8, TRUTHS_MAX = 32 };
@@ -133,23 +130,6 @@ static double wrong_part(const struct rig *rig, const struct script *script, uns
     return wrong / 2;
 }
 
-static void check_page(const struct rig *rig, const char *name)
-{
-    const struct exposition_options options = {
-        .format = PAGE_TEXT, .process_prefix = "my_gpu_process", .version = "1.2.3"};
-    struct snapshot *snapshot = books(rig);
-    struct buffer page;
-    char path[128];
-
-    snapshot->start_us = START_US;
-    buffer_init(&page, 16 << 20);
-    exposition_render(snapshot, &options, EXPOSITION_ALL, &page);
-    snprintf(path, sizeof(path), "nvml/%s.txt", name);
-    golden_check(path, &page);
-    buffer_done(&page);
-    close_books(snapshot);
-}
-
 /* At the defaults of the exporter. */
 static void open_scripted(struct rig *rig, const char *name, uint64_t seconds,
                           struct script *ret_script)
@@ -157,11 +137,7 @@ static void open_scripted(struct rig *rig, const char *name, uint64_t seconds,
     char path[256];
 
     snprintf(path, sizeof(path), "%s%s.trace", SCENARIOS, name);
-    open_rig_by(rig, FAKE_NVML, path,
-                (struct gpu_options){.interval_us = SECOND,
-                                     .idle_policy = IDLE_POLICY_PROPORTIONAL,
-                                     .attribution = ATTRIBUTION_INTENSITY,
-                                     .patience_us = 60 * SECOND});
+    open_rig_by(rig, FAKE_NVML, path, rig_defaults());
     rig->host.program_secret = (struct program_secret){{1, 2}};
     *ret_script = read_script(rig, path, START_US + seconds * SECOND);
     play(rig, seconds * SECOND + STEP_US);
@@ -194,6 +170,7 @@ static void a_scripted_board_gives_its_page_with_balanced_books_and_the_energy_w
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct rig rig;
         struct script script;
+        char page[64];
 
         open_scripted(&rig, cases[i].name, cases[i].seconds, &script);
         for (unsigned gpu = 0; gpu < script.gpu_count; gpu++) {
@@ -205,7 +182,8 @@ static void a_scripted_board_gives_its_page_with_balanced_books_and_the_energy_w
                 fail_msg("%s: GPU %u: %f of the energy is booked to the wrong process",
                          cases[i].name, gpu, wrong);
         }
-        check_page(&rig, cases[i].name);
+        snprintf(page, sizeof(page), "nvml/%s.txt", cases[i].name);
+        check_page(&rig, page);
         close_rig(&rig);
     }
 }

@@ -1,0 +1,474 @@
+/*
+ * Machines with AMD's and Intel's GPUs on which things go wrong: cards that go and come back, files
+ * that vanish or hold garbage, counters that go back, processes that outlive themselves. The books
+ * balance through all of it, and what was recorded replays to the same ledger.
+ */
+#include "drm_fixture.h"
+#include "nvml_fixture.h"
+
+#include <math.h>
+#include <sys/inotify.h>
+
+/* A copy, for a test to change. */
+static struct fake_script script_like(const char *name)
+{
+    return *fake_script_find(name);
+}
+
+static double active_j(const struct rig *rig, uint32_t pid)
+{
+    return (double)active_uj_of(rig, 0, pid) / 1e6;
+}
+
+static void expect_near(const char *what, double value, double expected, double tolerance)
+{
+    if (fabs(value - expected) > tolerance * expected)
+        fail_msg("%s: %f, not %f", what, value, expected);
+}
+
+static void keep_device(void *watcher, const struct sample *sample)
+{
+    if (sample->kind == SAMPLE_DEVICE)
+        snprintf(watcher, 64, "%u %s", sample->gpu, sample->device.uuid);
+}
+
+static void a_card_that_was_removed_comes_back_as_the_same(void **state)
+{
+    const struct fake_script *script = fake_script_find("mi210");
+    struct fake_machine machine;
+    char seen[64] = "";
+    struct rig rig;
+
+    (void)state;
+    open_machine(&rig, &machine, script);
+    rig.see = keep_device;
+    rig.watcher = seen;
+    play(&rig, 20 * SECOND);
+    assert_int_equal(rig.unit_count, 1);
+    assert_string_equal(seen, "0 AMD-1f0a2b3c4d5e6f70");
+    fake_machine_unplug(&machine, 0);
+    play(&rig, 10 * SECOND);
+    assert_int_equal(rig.unit_count, 0);
+    seen[0] = '\0';
+    fake_machine_plug(&machine, 0, rig.elapsed_us);
+    play_whole(&rig, 30 * SECOND);
+    assert_int_equal(rig.unit_count, 1);
+    assert_string_equal(seen, "0 AMD-1f0a2b3c4d5e6f70");
+    /* Of the time without it, nothing is known but what the counter shows afterwards. */
+    assert_true(meter_of(&rig, 0)->energy_uj <=
+                fake_counter_uj(script, 0, last_us(&rig)) - fake_counter_uj(script, 0, 0));
+    assert_true(meter_of(&rig, 0)->energy_uj >= 40 * (45 + 120) * JOULE);
+    close_machine(&rig);
+}
+
+/* What a test does to a file of the first board, or of the machine. */
+enum spoil { VANISH, EMPTY, GARBAGE, HUGE_NUMBER, NEGATIVE, CUT_OFF, FUTURE, BROKEN, DIRECTORY };
+static const char *const spoil_words[] = {"gone", "empty",   "garbage", "huge",     "negative",
+                                          "cut",  "version", "EIO",     "directory"};
+
+static void spoil_file(const struct rig *rig, const char *path, enum spoil spoil)
+{
+    static const char *const texts[] = {[EMPTY] = "",
+                                        [GARBAGE] = "\xff\x01 no number\n\n\t:::",
+                                        [HUGE_NUMBER] = "99999999999999999999999999\n",
+                                        [NEGATIVE] = "-1\n"};
+    char whole[FAKE_PATH_BYTES + 64];
+    uint8_t header[4];
+    int fd;
+
+    snprintf(whole, sizeof(whole), "%s/%s", rig->root, path);
+    switch (spoil) {
+    case CUT_OFF:
+        assert_int_equal(truncate(whole, 60), 0);
+        break;
+    case FUTURE:
+        fd = open(whole, O_RDWR | O_CLOEXEC);
+        assert_int_equal(pread(fd, header, sizeof(header), 0), sizeof(header));
+        header[3] = 42;
+        assert_int_equal(pwrite(fd, header, sizeof(header), 0), sizeof(header));
+        close(fd);
+        break;
+    case BROKEN: /* the first byte of its own memory is never there: EIO */
+        assert_int_equal(unlink(whole), 0);
+        assert_int_equal(symlink("/proc/self/mem", whole), 0);
+        break;
+    case VANISH:
+        assert_int_equal(unlink(whole), 0);
+        break;
+    case DIRECTORY:
+        assert_int_equal(unlink(whole), 0);
+        assert_int_equal(mkdir(whole, 0755), 0);
+        break;
+    default:
+        tree_write(rig->root, path, texts[spoil]);
+    }
+}
+
+static void mend_file(const struct rig *rig, const char *path)
+{
+    char whole[FAKE_PATH_BYTES + 64];
+
+    snprintf(whole, sizeof(whole), "%s/%s", rig->root, path);
+    if (rmdir(whole) < 0 && errno == ENOTDIR)
+        unlink(whole);
+}
+
+/* Good for 10 s, spoiled for 10 s, good for 10 s. */
+static void play_spoiled(struct rig *rig, const char *path, enum spoil spoil)
+{
+    play(rig, 10 * SECOND);
+    rig->machine->spared[0] = path;
+    spoil_file(rig, path, spoil);
+    play(rig, 10 * SECOND);
+    rig->machine->spared[0] = NULL;
+    mend_file(rig, path);
+    play_whole(rig, 10 * SECOND);
+}
+
+#define AMD_FILE(name) "sys/devices/pci0000:00/0000:00:01.1/0000:63:00.0/" name
+#define ARC_FILE(name) "sys/devices/pci0000:00/0000:00:01.1/0000:03:00.0/" name
+#define KFD_FILE(name) "sys/class/kfd/kfd/" name
+
+static void whatever_a_file_holds_the_books_balance_and_the_energy_is_there_afterwards(void **state)
+{
+    static const struct {
+        const char *machine, *path;
+    } files[] = {
+        {"mi210", AMD_FILE("gpu_metrics")},
+        {"mi210", AMD_FILE("hwmon/hwmon2/power1_average")},
+        {"mi210", AMD_FILE("hwmon/hwmon2/power1_cap")},
+        {"mi210", AMD_FILE("gpu_busy_percent")},
+        {"mi210", AMD_FILE("mem_info_vram_used")},
+        {"mi210", AMD_FILE("mem_info_vram_total")},
+        {"mi210", AMD_FILE("power/runtime_status")},
+        {"mi210", KFD_FILE("topology/generation_id")},
+        {"mi210", KFD_FILE("topology/nodes/1/properties")},
+        {"mi210", KFD_FILE("topology/nodes/1/gpu_id")},
+        {"mi210", KFD_FILE("proc/101/vram_20000")},
+        {"mi210", KFD_FILE("proc/101/sdma_20000")},
+        {"mi210", KFD_FILE("proc/101/stats_20000/cu_occupancy")},
+        {"mi210", KFD_FILE("proc/101/queues/0/gpuid")},
+        {"mi210", "proc/101/fdinfo/7"},
+        {"mi210", "proc/101/stat"},
+        {"mi210", "proc/101/cgroup"},
+        {"arc-i915", ARC_FILE("hwmon/hwmon2/energy1_input")},
+        {"arc-i915", ARC_FILE("hwmon/hwmon2/power1_max")},
+        {"arc-i915", "proc/101/fdinfo/7"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+        for (enum spoil spoil = VANISH; spoil <= DIRECTORY; spoil++) {
+            const struct fake_script *script = fake_script_find(files[i].machine);
+            bool is_table = strstr(files[i].path, "gpu_metrics");
+            struct fake_machine machine;
+            struct rig rig;
+
+            if (!is_table && (spoil == CUT_OFF || spoil == FUTURE))
+                continue;
+            print_message("%s: %s\n", files[i].path, spoil_words[spoil]);
+            open_machine(&rig, &machine, script);
+            play_spoiled(&rig, files[i].path, spoil);
+            check_energy(&rig, 0, 0);
+            close_machine(&rig);
+        }
+}
+
+static void a_client_that_two_processes_have_counts_once(void **state)
+{
+    const struct fake_script *script = fake_script_find("arc-i915");
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    open_machine(&rig, &machine, script);
+    play_whole(&rig, 40 * SECOND);
+    assert_true(active_j(&rig, 103) == 0);
+    expect_near("the first", active_j(&rig, 102) + active_j(&rig, 101),
+                fake_truth_j(&script->processes[0], last_us(&rig)) +
+                    fake_truth_j(&script->processes[1], last_us(&rig)),
+                0.05);
+    close_machine(&rig);
+}
+
+/* The first of them ends, and the other one goes on with it. */
+static void a_client_is_followed_to_the_process_that_is_left_with_it(void **state)
+{
+    struct fake_script script = script_like("arc-i915");
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    script.processes[0] = (struct fake_process){.pid = 101,
+                                                .name = "parent",
+                                                .cgroup = "/system.slice/parent.service",
+                                                .client_of = 102,
+                                                .until_ms = 15000};
+    script.processes[1].from_ms = 0;
+    script.processes[2].pid = 0;
+    open_machine(&rig, &machine, &script);
+    play_whole(&rig, 40 * SECOND);
+    expect_near("both", active_j(&rig, 101) + active_j(&rig, 102),
+                fake_truth_j(&script.processes[1], last_us(&rig)), 0.05);
+    assert_true(active_j(&rig, 102) > 15 * 30);
+    close_machine(&rig);
+}
+
+/* Overwrites the time of an engine in the description of a client. */
+static void set_engine(const struct rig *rig, const char *path, const char *key, uint64_t ns)
+{
+    char whole[128], text[4096], made[4608];
+    const char *at, *rest;
+    size_t len;
+
+    snprintf(whole, sizeof(whole), "%s/%s", rig->root, path);
+    assert_int_equal(fs_read_at(AT_FDCWD, whole, text, sizeof(text), &len), 0);
+    at = strstr(text, key);
+    assert_non_null(at);
+    rest = strchr(at, '\n');
+    snprintf(made, sizeof(made), "%.*s%s\t%llu ns%s", (int)(at - text), text, key,
+             (unsigned long long)ns, rest);
+    tree_write(rig->root, path, made);
+}
+
+static void an_engine_that_counts_back_has_done_nothing_until_it_is_past_where_it_was(void **state)
+{
+    const struct fake_script *script = fake_script_find("arc-i915");
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    open_machine(&rig, &machine, script);
+    play(&rig, 7 * SECOND);
+    machine.spared[0] = "proc/101/fdinfo/7";
+    set_engine(&rig, "proc/101/fdinfo/7", "drm-engine-render:", 1000);
+    play(&rig, SECOND);
+    machine.spared[0] = NULL;
+    play_whole(&rig, 32 * SECOND);
+    check_energy(&rig, 0, 0);
+    expect_near("both", active_j(&rig, 101) + active_j(&rig, 102),
+                fake_truth_j(&script->processes[0], last_us(&rig)) +
+                    fake_truth_j(&script->processes[1], last_us(&rig)),
+                0.1);
+    close_machine(&rig);
+}
+
+static void who_has_ended_pays_nothing_more_though_kfd_still_has_its_memory(void **state)
+{
+    struct fake_script script = script_like("mi210");
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    script.processes[0].until_ms = 20000;
+    script.processes[0].kfd_until_ms = 40000;
+    open_machine(&rig, &machine, &script);
+    play_whole(&rig, 60 * SECOND);
+    check_energy(&rig, 0, 0);
+    for (size_t i = 0; i < 2; i++)
+        expect_near(script.processes[i].name, active_j(&rig, script.processes[i].pid),
+                    fake_truth_j(&script.processes[i], last_us(&rig)), 0.1);
+    close_machine(&rig);
+}
+
+static void a_pid_that_is_used_again_is_another_process(void **state)
+{
+    struct fake_script script = script_like("mi210");
+    struct fake_machine machine;
+    struct snapshot *snapshot;
+    struct rig rig;
+    double energy_j[2] = {0};
+    static const char *const units[] = {"train.service", "again.service"};
+
+    (void)state;
+    script.processes[0].until_ms = 20000;
+    script.processes[1] = script.processes[0];
+    script.processes[1].name = "again";
+    script.processes[1].cgroup = "/system.slice/again.service";
+    script.processes[1].from_ms = 20300; /* three polls later */
+    script.processes[1].until_ms = 0;
+    script.processes[2].pid = 0;
+    open_machine(&rig, &machine, &script);
+    play_whole(&rig, 50 * SECOND);
+    check_energy(&rig, 0, 0);
+    snapshot = books(&rig);
+    for (size_t i = 0; i < snapshot->workload_count; i++)
+        for (size_t k = 0; k < ARRAY_SIZE(units); k++)
+            if (strcmp(snapshot->workloads[i].id, units[k]) == 0)
+                energy_j[k] += (double)account_total_uj(&snapshot->workloads[i].account) / 1e6;
+    close_books(snapshot);
+    /* With what is idle, of which they are the only payers. */
+    expect_near("the first", energy_j[0], 15 * (45 + 120), 0.08);
+    expect_near("the second", energy_j[1], 29.7 * (45 + 120), 0.08);
+    close_machine(&rig);
+}
+
+/* How often the files of a board were opened since the last call. */
+static unsigned count_opened(int fd)
+{
+    char events[16384] __attribute__((aligned(8)));
+    unsigned count = 0;
+    ssize_t len;
+
+    while ((len = read(fd, events, sizeof(events))) > 0)
+        for (ssize_t at = 0; at < len;) {
+            const struct inotify_event *event = (const void *)(events + at);
+
+            count++;
+            at += (ssize_t)(sizeof(*event) + event->len);
+        }
+    return count;
+}
+
+/* Those that the driver asks the device for. */
+static int watch_files(const struct rig *rig)
+{
+    static const char *const names[] = {"gpu_metrics",
+                                        "gpu_busy_percent",
+                                        "mem_busy_percent",
+                                        "hwmon/hwmon2/power1_average",
+                                        "hwmon/hwmon2/freq1_input",
+                                        "hwmon/hwmon2/temp1_input"};
+    char path[FAKE_PATH_BYTES], whole[FAKE_PATH_BYTES + 64];
+    int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        snprintf(whole, sizeof(whole), "%s/%s", rig->root,
+                 fake_board_path(rig->machine, 0, names[i], path));
+        /* The machine writes; only readers look. */
+        assert_true(inotify_add_watch(fd, whole, IN_CLOSE_NOWRITE) >= 0);
+    }
+    return fd;
+}
+
+static void a_card_that_is_suspended_is_not_woken(void **state)
+{
+    const struct fake_script *script = fake_script_find("radeon");
+
+    (void)state;
+    for (int is_at_first = 0; is_at_first < 2; is_at_first++) {
+        struct fake_machine machine;
+        struct rig rig;
+        unsigned opened;
+        int fd;
+
+        make_machine(&rig, &machine, script);
+        fd = watch_files(&rig);
+        if (!is_at_first) {
+            rig_add_source(&rig, &drm_source);
+            play(&rig, 5 * SECOND);
+            assert_true(count_opened(fd) > 0);
+        }
+        fake_machine_suspend(&machine, 0, true);
+        if (is_at_first)
+            rig_add_source(&rig, &drm_source);
+        play(&rig, 15 * SECOND);
+        if ((opened = count_opened(fd)) > 0)
+            fail_msg("%s: %u reads", is_at_first ? "suspended at first" : "suspended", opened);
+        fake_machine_suspend(&machine, 0, false);
+        play_whole(&rig, 10 * SECOND);
+        assert_true(count_opened(fd) > 0);
+        close(fd);
+        close_machine(&rig);
+    }
+}
+
+struct layouts {
+    size_t samples, instances;
+    char profile[16];
+};
+
+static void keep_layout(void *watcher, const struct sample *sample)
+{
+    struct layouts *layouts = watcher;
+
+    if (sample->kind != SAMPLE_LAYOUT)
+        return;
+    layouts->samples++;
+    layouts->instances = sample->layout.count;
+    if (sample->layout.count > 0)
+        snprintf(layouts->profile, sizeof(layouts->profile), "%s", sample->layout.items[0].profile);
+}
+
+static void a_board_that_is_partitioned_while_we_run_is_read_as_partitions(void **state)
+{
+    const struct fake_script *script = fake_script_find("mi300x-change");
+    struct layouts layouts = {0};
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    open_machine(&rig, &machine, script);
+    rig.see = keep_layout;
+    rig.watcher = &layouts;
+    play(&rig, 30 * SECOND);
+    assert_int_equal(layouts.instances, 0);
+    fake_machine_partition(&machine, 0, 8, rig.elapsed_us);
+    play(&rig, 2 * SECOND);
+    assert_int_equal(layouts.instances, 8);
+    assert_string_equal(layouts.profile, "CPX");
+    play_whole(&rig, 28 * SECOND);
+    check_energy(&rig, 0, 0);
+    expect_near("the whole", active_j(&rig, 101),
+                fake_truth_j(&script->processes[0], last_us(&rig)), 0.05);
+    expect_near("a part", active_j(&rig, 102), fake_truth_j(&script->processes[1], last_us(&rig)),
+                0.1);
+    close_machine(&rig);
+}
+
+static void move_both(struct rig *rig)
+{
+    move_nvml(rig);
+    move_machine(rig);
+}
+
+static void gpus_of_two_vendors_have_numbers_of_their_own_those_of_nvidia_first(void **state)
+{
+    const struct fake_script *script = fake_script_find("mi210");
+    struct fake_machine machine;
+    struct snapshot *snapshot;
+    struct rig rig;
+
+    (void)state;
+    make_machine(&rig, &machine, script);
+    load_nvml(&rig, FAKE_NVML, SCENARIOS "time-slicing.trace");
+    rig.context.nvml_library = FAKE_NVML;
+    rig.move = move_both;
+    tree_write(rig.root, "sys/bus/pci/devices/0000:99:00.0/vendor", "0x10de\n");
+    tree_write(rig.root, "sys/bus/pci/devices/0000:99:00.0/class", "0x030200\n");
+    /* Its audio, which is no GPU. */
+    tree_write(rig.root, "sys/bus/pci/devices/0000:99:00.1/vendor", "0x10de\n");
+    tree_write(rig.root, "sys/bus/pci/devices/0000:99:00.1/class", "0x040300\n");
+    rig_add_source(&rig, &drm_source);
+    rig_add_source(&rig, &nvml_source);
+    play_whole(&rig, 15 * SECOND);
+    assert_int_equal(rig.errors, 0);
+    snapshot = books(&rig);
+    assert_int_equal(snapshot->gpu_count, 2);
+    assert_memory_equal(snapshot->gpus[0].uuid, "GPU-", 4);
+    assert_string_equal(snapshot->gpus[1].uuid, "AMD-1f0a2b3c4d5e6f70");
+    close_books(snapshot);
+    check_energy(&rig, 1, 0);
+    check_page(&rig, "drm/two-vendors.txt");
+    close_machine(&rig);
+    unload_nvml(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_card_that_was_removed_comes_back_as_the_same),
+        cmocka_unit_test(a_client_that_two_processes_have_counts_once),
+        cmocka_unit_test(a_client_is_followed_to_the_process_that_is_left_with_it),
+        cmocka_unit_test(an_engine_that_counts_back_has_done_nothing_until_it_is_past_where_it_was),
+        cmocka_unit_test(who_has_ended_pays_nothing_more_though_kfd_still_has_its_memory),
+        cmocka_unit_test(a_pid_that_is_used_again_is_another_process),
+        cmocka_unit_test(a_card_that_is_suspended_is_not_woken),
+        cmocka_unit_test(a_board_that_is_partitioned_while_we_run_is_read_as_partitions),
+        cmocka_unit_test(gpus_of_two_vendors_have_numbers_of_their_own_those_of_nvidia_first),
+        cmocka_unit_test(
+            whatever_a_file_holds_the_books_balance_and_the_energy_is_there_afterwards),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
