@@ -203,8 +203,9 @@ static void a_client_is_followed_to_the_process_that_is_left_with_it(void **stat
                                                 .name = "parent",
                                                 .cgroup = "/system.slice/parent.service",
                                                 .client_of = 102,
+                                                .from_ms = 5000,
                                                 .until_ms = 15000};
-    script.processes[1].from_ms = 0;
+    script.processes[1].from_ms = 5000;
     script.processes[2].pid = 0;
     open_machine(&rig, &machine, &script);
     play_whole(&rig, 40 * SECOND);

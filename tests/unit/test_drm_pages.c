@@ -64,7 +64,8 @@ static void boards_that_show_occupancy_are_divided_by_it(void **state)
 /* The counter of 32 bits wraps on the way. */
 static void programs_of_rocm_without_occupancy_have_what_clients_leave(void **state)
 {
-    static const struct expectation expected[] = {{"radeon", 0.05, false}};
+    /* The time of a decoder counts as that of any engine, though it draws a tenth. */
+    static const struct expectation expected[] = {{"radeon", 0.13, false}};
 
     (void)state;
     play_machines(expected, ARRAY_SIZE(expected));

@@ -57,7 +57,8 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window)
      * level is too high. But the driver's utilisation, a mean over up to a second, outlasts the
      * process that caused it: then there is no context. */
     if (!(window->saw_context && window->saw_no_context) &&
-        !(gpu->mig && context && is_beyond_idle(&gpu->idle, window->energy_uj, duration_us)) &&
+        !((gpu->mig || gpu->samples.are_counted) && context &&
+          is_beyond_idle(&gpu->idle, window->energy_uj, duration_us)) &&
         (!busy || (is_listed && idle.floor_uj + idle.step_uj == window->energy_uj)))
         idle_learn(&gpu->idle, context, window->energy_uj, duration_us);
 }

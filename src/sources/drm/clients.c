@@ -30,9 +30,10 @@ struct client {
     struct table_entry entry;
     char pci[SAMPLE_PCI_BYTES];
     uint64_t id;
-    uint32_t pid, fd; /* where it is read: the first process that was seen with it */
-    uint64_t round;   /* of the last look that found it */
-    uint64_t read_us; /* when that was; 0: never */
+    uint32_t pid, fd;       /* where it is read: the first process that was seen with it */
+    uint32_t heir, heir_fd; /* another one with a copy, which is left with it; 0: none */
+    uint64_t round;         /* of the last look that found it */
+    uint64_t read_us;       /* when that was; 0: never */
     struct drm_engine engines[DRM_ENGINES_MAX]; /* the most that each has shown */
     size_t engine_count;
     double busy_us; /* since it was last visited */
@@ -146,8 +147,13 @@ static void take_client(struct drm_clients *clients, uint32_t pid, uint32_t fd,
     uint64_t hash = hash_of(&key);
     struct client *client = table_find(&clients->clients, hash, has_key, &key);
 
-    if (client && client->round == clients->round)
-        return; /* a copy of its descriptor, perhaps in another process */
+    if (client && client->round == clients->round) {
+        if (pid != client->pid) {
+            client->heir = pid;
+            client->heir_fd = fd;
+        }
+        return;
+    }
     if (!client) {
         if (clients->clients.count == CLIENTS_MAX ||
             !(client = table_add(&clients->clients, hash, sizeof(*client))))
@@ -163,16 +169,27 @@ static void take_client(struct drm_clients *clients, uint32_t pid, uint32_t fd,
     take_engines(client, read, mono_us);
 }
 
+/* False: it is not there. */
+static bool reread_at(struct drm_clients *clients, const struct client *client, uint32_t pid,
+                      uint32_t fd, uint64_t mono_us)
+{
+    struct drm_client read;
+
+    if (!read_client(clients->host, pid, fd, &read) || read.id != client->id ||
+        strcmp(read.pdev, client->pci) != 0)
+        return false;
+    take_client(clients, pid, fd, &read, mono_us);
+    return true;
+}
+
 /* Reads the known clients again, where they were. */
 static void reread(struct drm_clients *clients, uint64_t mono_us)
 {
     for (size_t i = 0; i < clients->clients.count; i++) {
         const struct client *client = clients->clients.items[i];
-        struct drm_client read;
 
-        if (read_client(clients->host, client->pid, client->fd, &read) && read.id == client->id &&
-            strcmp(read.pdev, client->pci) == 0)
-            take_client(clients, client->pid, client->fd, &read, mono_us);
+        if (!reread_at(clients, client, client->pid, client->fd, mono_us) && client->heir)
+            (void)reread_at(clients, client, client->heir, client->heir_fd, mono_us);
     }
 }
 

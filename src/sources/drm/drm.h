@@ -102,6 +102,8 @@ struct drm_card {
     uint64_t describe_us; /* when to pass on what it is; all of these by the monotonic clock */
     uint64_t poll_us;     /* the last poll */
     uint64_t busy_us;     /* when busy times were last passed on; 0: never */
+    uint64_t activity_us; /* when its activity was last read; 0: never */
+    uint64_t active_us;   /* how long it was active between those two */
 
     struct gpu_pids pids;
     struct drm_process *processes;
@@ -155,6 +157,8 @@ struct drm_vendor {
     void (*read_parts)(struct drm_poll *poll, bool always);
     /* Adds what its processes did besides fdinfo. NULL: nothing. */
     void (*read_processes)(struct drm_poll *poll);
+    /* What has to be read between the ends of windows, too: power and activity. NULL: nothing. */
+    void (*read_instant)(const struct drm_card *card, struct drm_meters *meters);
     /* Adds gauges, too. */
     void (*read_meters)(struct drm_poll *poll, struct drm_meters *meters);
     void (*check)(struct report *report, const struct drm_card *card);
@@ -180,8 +184,10 @@ void drm_poll_add_gauge(struct drm_poll *poll, enum gpu_gauge gauge, uint64_t va
 
 /* Who is on the card; lists are passed on when they change, and at the end of a window. */
 void drm_poll_read_processes(struct drm_poll *poll);
-/* What they did in the window, given the activity of the whole card. */
-void drm_poll_pass_busy(struct drm_poll *poll, const struct drm_meters *meters);
+/* Does the card's own activity tell what some of them do beside others? */
+bool drm_card_has_uncounted(const struct drm_card *card);
+/* What they did in the window. */
+void drm_poll_pass_busy(struct drm_poll *poll);
 
 /* What all of them did since then, of the card's time. */
 uint8_t drm_poll_busy_percent(const struct drm_poll *poll);

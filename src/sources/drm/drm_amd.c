@@ -49,7 +49,6 @@ static bool is_second_die(int device_fd)
 
 static void identify(struct drm_card *card)
 {
-    struct amd_metrics metrics;
     char id[DRM_TEXT_BYTES / 2];
     size_t digits = 0;
 
@@ -59,7 +58,6 @@ static void identify(struct drm_card *card)
     if (digits > 0 && id[digits] == '\0' && strspn(id, "0") < digits)
         snprintf(card->uuid, sizeof(card->uuid), "AMD-%s", id);
     drm_read_text(card->device_fds[0], "product_name", card->name, sizeof(card->name));
-    card->is_apu = read_metrics(card->device_fds[0], &metrics) && metrics.format > 1;
     counter_limit(&card->count, (uint64_t)1 << NARROW_BITS, COUNTS_PER_S_MAX);
 }
 
@@ -268,15 +266,14 @@ static void take_energy(struct drm_poll *poll, uint64_t count, struct drm_meters
     meters->energy_uj = amd_energy_uj(card->first_count + card->count.total);
 }
 
-static void take_power(const struct drm_card *card, const struct amd_metrics *metrics,
-                       struct drm_meters *meters)
+static bool find_power(const struct drm_card *card, const struct amd_metrics *metrics,
+                       uint64_t *ret_uw)
 {
-    meters->has_power = has(metrics, AMD_POWER_MW);
-    if (meters->has_power)
-        meters->power_uw = metrics->values[AMD_POWER_MW] * 1000;
-    else
-        meters->has_power = drm_read_number(card->hwmon_fd, "power1_average", &meters->power_uw) ||
-                            drm_read_number(card->hwmon_fd, "power1_input", &meters->power_uw);
+    if (!has(metrics, AMD_POWER_MW))
+        return drm_read_number(card->hwmon_fd, "power1_average", ret_uw) ||
+               drm_read_number(card->hwmon_fd, "power1_input", ret_uw);
+    *ret_uw = metrics->values[AMD_POWER_MW] * 1000;
+    return true;
 }
 
 /* A metric, or what a file says instead. */
@@ -296,8 +293,7 @@ static bool find(const struct amd_metrics *metrics, enum amd_metric metric, int 
 static void take_activity(const struct drm_card *card, const struct amd_metrics *metrics,
                           struct drm_meters *meters)
 {
-    struct sample_utilisation *to = &meters->utilisation;
-    int device_fd = card->device_fds[0], hwmon_fd = card->hwmon_fd;
+    int device_fd = card->device_fds[0];
     uint64_t value, sum;
 
     meters->has_activity = find(metrics, AMD_GFX_PERCENT, device_fd, "gpu_busy_percent", 1, &value);
@@ -305,7 +301,25 @@ static void take_activity(const struct drm_card *card, const struct amd_metrics 
         meters->has_activity = true;
         value = sum / card->found.die_count;
     }
-    to->gpu_percent = meters->has_activity ? (uint8_t)MIN(value, (uint64_t)100) : 0;
+    meters->utilisation.gpu_percent = meters->has_activity ? (uint8_t)MIN(value, (uint64_t)100) : 0;
+}
+
+static void read_instant(const struct drm_card *card, struct drm_meters *meters)
+{
+    struct amd_metrics metrics;
+
+    if (!read_metrics(card->device_fds[0], &metrics))
+        metrics.valid = 0;
+    take_activity(card, &metrics, meters);
+    meters->has_power = find_power(card, &metrics, &meters->power_uw);
+}
+
+static void take_utilisation(const struct drm_card *card, const struct amd_metrics *metrics,
+                             struct sample_utilisation *to)
+{
+    int device_fd = card->device_fds[0], hwmon_fd = card->hwmon_fd;
+    uint64_t value;
+
     to->memory_percent = SAMPLE_PERCENT_UNKNOWN;
     if (find(metrics, AMD_MEMORY_PERCENT, device_fd, "mem_busy_percent", 1, &value))
         to->memory_percent = (uint8_t)MIN(value, (uint64_t)100);
@@ -324,14 +338,17 @@ static void read_meters(struct drm_poll *poll, struct drm_meters *meters)
     struct amd_metrics metrics = {0};
     uint64_t value;
 
-    if (!read_metrics(card->device_fds[0], &metrics))
+    if (read_metrics(card->device_fds[0], &metrics))
+        card->is_apu = metrics.format > 1;
+    else
         metrics.valid = 0;
     take_activity(card, &metrics, meters);
+    take_utilisation(card, &metrics, &meters->utilisation);
     if (find(&metrics, AMD_MEMORY_MHZ, card->hwmon_fd, "freq2_input", 1000000, &value))
         drm_poll_add_gauge(poll, GPU_GAUGE_MEMORY_CLOCK_MHZ, value);
     if (find(&metrics, AMD_MEMORY_C, card->hwmon_fd, "temp3_input", 1000, &value))
         drm_poll_add_gauge(poll, GPU_GAUGE_MEMORY_TEMPERATURE_C, value);
-    take_power(card, &metrics, meters);
+    meters->has_power = find_power(card, &metrics, &meters->power_uw);
     if (has(&metrics, AMD_ENERGY))
         take_energy(poll, metrics.values[AMD_ENERGY], meters);
     /* The processors' own meter has it. */
@@ -348,20 +365,20 @@ static void check(struct report *report, const struct drm_card *card)
     char what[64];
     uint64_t power_uw;
     bool is_read = read_metrics(card->device_fds[0], &metrics);
+    bool is_apu = is_read && metrics.format > 1;
 
     snprintf(what, sizeof(what), "gpu %u: energy", card->index);
     if (is_read && has(&metrics, AMD_ENERGY) && metrics.values[AMD_ENERGY] > 0)
         report_add(report, what, VERDICT_OK, NULL, "counted by gpu_metrics %u.%u", metrics.format,
                    metrics.content);
-    else if (card->is_apu &&
-             overlap_rapl_measures(host, card->shared->context->switches, METER_PACKAGE))
+    else if (is_apu && overlap_rapl_measures(host, card->shared->context->switches, METER_PACKAGE))
         report_add(report, what, VERDICT_OK, NULL,
                    "part of the package's energy, which RAPL counts: not booked again");
     else if (drm_read_number(card->hwmon_fd, "power1_average", &power_uw) ||
              drm_read_number(card->hwmon_fd, "power1_input", &power_uw))
         report_add(report, what, VERDICT_LIMITED, NULL,
                    "no counter: its power is integrated instead, always estimated%s",
-                   card->is_apu ? "; it contains the processors" : "");
+                   is_apu ? "; it contains the processors" : "");
     else
         report_add(report, what, VERDICT_MISSING,
                    "use a kernel with amdgpu's gpu_metrics (5.10 or newer), and mount the host's "
@@ -383,6 +400,7 @@ const struct drm_vendor drm_amd = {
     .identify = identify,
     .read_parts = read_parts,
     .read_processes = read_processes,
+    .read_instant = read_instant,
     .read_meters = read_meters,
     .check = check,
     .is_second_die = is_second_die,

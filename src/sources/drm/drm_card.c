@@ -238,6 +238,16 @@ static void pass_energy(struct drm_poll *poll, const struct drm_meters *meters)
     }
 }
 
+/* Activity is taken to have been like this since it was last read. */
+static void take_activity(const struct drm_poll *poll, const struct drm_meters *meters)
+{
+    struct drm_card *card = poll->card;
+    uint64_t percent = meters->has_activity ? meters->utilisation.gpu_percent : 100;
+
+    card->active_us += (poll->mono_us - MIN(card->activity_us, poll->mono_us)) * percent / 100;
+    card->activity_us = poll->mono_us;
+}
+
 /* The energy closes the window: it is last. */
 static void end_window(struct drm_poll *poll)
 {
@@ -247,12 +257,25 @@ static void end_window(struct drm_poll *poll)
     if (meters.has_activity && !drm_poll_is_over(poll))
         drm_poll_add(
             poll, (struct sample){.kind = SAMPLE_UTILISATION, .utilisation = meters.utilisation});
+    take_activity(poll, &meters);
     if (!drm_poll_is_over(poll))
-        drm_poll_pass_busy(poll, &meters);
+        drm_poll_pass_busy(poll);
     if (!drm_poll_is_over(poll))
         read_gauges(poll);
     if (!drm_poll_is_over(poll))
         pass_energy(poll, &meters);
+}
+
+/* Between the ends of windows, for what would be missed there. */
+static void read_instant(const struct drm_poll *poll)
+{
+    struct drm_card *card = poll->card;
+    struct drm_meters meters = {0};
+
+    card->found.vendor->read_instant(card, &meters);
+    take_activity(poll, &meters);
+    if (card->energy == DRM_ENERGY_INTEGRAL && meters.has_power)
+        integrator_add(&card->integrator, poll->mono_us, meters.power_uw);
 }
 
 static void card_poll(struct drm_poll *poll)
@@ -269,6 +292,10 @@ static void card_poll(struct drm_poll *poll)
         drm_poll_read_processes(poll);
     if (poll->window_ends && !drm_poll_is_over(poll))
         end_window(poll);
+    else if (vendor->read_instant && !drm_poll_is_over(poll) &&
+             (drm_card_has_uncounted(card) ||
+              (card->energy == DRM_ENERGY_INTEGRAL && card->process_count > 0)))
+        read_instant(poll);
     card->poll_us = poll->mono_us;
 }
 

@@ -194,12 +194,17 @@ static double present_us(const struct drm_process *process, uint64_t interval_us
     return (double)(interval_us - MIN(interval_us, process->evicted_us));
 }
 
-static struct uncounted find_uncounted(const struct drm_card *card, const struct drm_meters *meters,
-                                       uint64_t interval_us)
+bool drm_card_has_uncounted(const struct drm_card *card)
 {
-    uint64_t active_us =
-        meters->has_activity ? interval_us / 100 * meters->utilisation.gpu_percent : interval_us;
-    struct uncounted uncounted = {.rest_us = active_us};
+    for (size_t i = 0; i < card->process_count; i++)
+        if (card->processes[i].is_uncounted && card->process_count > 1)
+            return true;
+    return false;
+}
+
+static struct uncounted find_uncounted(const struct drm_card *card, uint64_t interval_us)
+{
+    struct uncounted uncounted = {.rest_us = MIN(card->active_us, interval_us)};
 
     for (size_t i = 0; i < card->process_count; i++) {
         const struct drm_process *process = &card->processes[i];
@@ -230,6 +235,7 @@ static void restart(struct drm_card *card)
 {
     size_t kept = 0;
 
+    card->active_us = 0;
     for (size_t i = 0; i < card->process_count; i++) {
         struct drm_process *process = &card->processes[i];
 
@@ -241,13 +247,13 @@ static void restart(struct drm_card *card)
     card->process_count = kept;
 }
 
-void drm_poll_pass_busy(struct drm_poll *poll, const struct drm_meters *meters)
+void drm_poll_pass_busy(struct drm_poll *poll)
 {
     struct drm_card *card = poll->card;
     uint64_t interval_us = poll->mono_us - MIN(card->busy_us, poll->mono_us);
     struct sample_busy_process *entries =
         arena_array(&poll->batch->arena, MAX(card->process_count, (size_t)1), sizeof(*entries));
-    struct uncounted uncounted = find_uncounted(card, meters, interval_us);
+    struct uncounted uncounted = find_uncounted(card, interval_us);
     bool is_first = card->busy_us == 0;
     size_t count = 0;
 
