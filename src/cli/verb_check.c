@@ -22,6 +22,7 @@
 #include "host/proc.h"
 #include "model/report.h"
 #include "process/descriptors.h"
+#include "sources/gpu_counters.h"
 #include "sources/source.h"
 
 enum { TEXT_CAP_BYTES = 1 << 20 };
@@ -296,17 +297,20 @@ static void check_sources(struct report *report, const struct host *host,
 {
     struct source_switches switches;
     struct source_estimate model;
+    struct gpu_counters counters;
     const struct source_context context = {
         .host = host,
         .clock = &clock_system,
         .interval_us = options->sample_interval_us,
         .nvml_library = "libnvidia-ml.so.1",
+        .counters = &counters,
         .model = &model,
         .switches = &switches,
     };
 
     node_config_switches(options, &switches);
     node_config_model(options, &model);
+    gpu_counters_init(&counters);
     for (size_t i = 0; source_table[i]; i++) {
         const struct source_ops *source = source_table[i];
 

@@ -55,8 +55,11 @@ RESCTRL = {
     "fs/resctrl/mon_data/mon_L3_00/mbm_total_bytes": "4096\n",
     f"fs/resctrl/mon_groups/{CONTAINER}/mon_data/mon_L3_00/mbm_total_bytes": "1024\n",
 }
+HOST_ENGINE = ("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+               "   0: 0100007F:15B3 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1674 1\n")
+FAKE_DCGM = os.path.join(os.environ["FAKE_NVML_DIR"], "../dcgm")
 NO_GPU = {"LD_LIBRARY_PATH": "/nonexistent"}
-SWITCHES = [f"--no-collector.{name}" for name in ("nvml", "rapl", "hwmon", "cray", "ipmi", "redfish", "cgroups")]
+SWITCHES = [f"--no-collector.{name}" for name in ("nvml", "dcgm", "rapl", "hwmon", "cray", "ipmi", "redfish", "cgroups")]
 
 
 def fake_gpus(scenario):
@@ -101,6 +104,14 @@ class Nodes(TestCase):
     def test_a_node_with_gpus(self):
         self.make(RAPL)
         self.compare("gpus", fake_gpus("time-slicing.trace"))
+
+    def test_a_node_with_a_gpu_whose_activity_dcgm_knows(self):
+        self.make(RAPL)
+        os.makedirs(self.path("proc/net"))
+        self.write("proc/net/tcp", HOST_ENGINE.encode())
+        env = fake_gpus("time-slicing.trace")
+        self.compare("gpu-with-dcgm", {**env, "LD_LIBRARY_PATH": f"{env['LD_LIBRARY_PATH']}:{FAKE_DCGM}",
+                                       "FAKE_DCGM_GPUS": "GPU-00000000-0000-4000-8000-000000000000"})
 
     def test_a_node_with_a_gpu_that_counts_no_energy(self):
         self.make(RAPL)
