@@ -332,6 +332,7 @@ int verb_check(const struct cli *cli)
     struct host host = {.procfs_fd = -1, .sysfs_fd = -1, .rootfs_fd = -1};
     struct error err = {"out of memory"};
     struct buffer text;
+    bool is_idle;
     int status;
 
     (void)cli_confine(cli, NULL); /* as `serve`, so that it sees no more */
@@ -342,6 +343,7 @@ int verb_check(const struct cli *cli)
         return report ? EXIT_USAGE : EXIT_FAILED;
     }
     check_sources(report, &host, options);
+    is_idle = check_shared(report, &host, options);
     check_emissions(report, options);
     check_tariff(report, options->cost_tariff_path);
     check_processes(report, &host);
@@ -356,6 +358,8 @@ int verb_check(const struct cli *cli)
         status = EXIT_USAGE;
     else if (status == EXIT_OK && !report_can_measure(report))
         status = EXIT_FAILED;
+    if (!is_idle)
+        _exit(status);
     buffer_done(&text);
     host_close(&host);
     return status;

@@ -1,6 +1,7 @@
 """What `wattribute check` prints on nodes that are made up, compared byte for byte with tests/golden/check/NODE.txt.
 
-Left out is what depends on who runs the test: whether that is root, and may hear of processes. UPDATE_GOLDEN=1 writes
+Left out is what depends on who runs the test: whether that is root, and may hear of processes; and joules, which are
+measured meanwhile. UPDATE_GOLDEN=1 writes
 the files anew; read the diff before you commit it.
 """
 import difflib
@@ -75,6 +76,18 @@ class Nodes(TestCase):
                 os.makedirs(os.path.dirname(self.path(f"{folder}/{name}")), exist_ok=True)
                 self.write(f"{folder}/{name}", text.encode())
 
+    def check_joules(self, text):
+        """Of processes that share one board: what is booked adds up to its counter, what DCGM would say does not."""
+        processes = re.findall(r": pid .*booked ([\d.]+) J; DCGM would say ([\d.]+) J", text)
+        shared = re.search(r"counted ([\d.]+) J, of which ([\d.]+) J .* add up to ([\d.]+) J", text)
+        if processes:
+            counted, booked, told = map(float, shared.groups())
+            self.assertGreater(counted, 0)
+            self.assertAlmostEqual(booked, sum(float(joules) for joules, _ in processes), delta=1)
+            self.assertLessEqual(booked, counted)
+            self.assertEqual({counted}, {float(joules) for _, joules in processes})
+            self.assertAlmostEqual(told, counted * len(processes), delta=1)
+
     def print(self, env, *flags):
         done = run("check", f"--path.procfs={self.path('proc')}", f"--path.sysfs={self.path('sys')}",
                    f"--path.rootfs={self.path('root')}", *flags, env=env)
@@ -82,6 +95,8 @@ class Nodes(TestCase):
         text = re.sub(r"(?m)^\S+ +(privileges|process events) .*\n( +-> .*\n)?", "", done.stdout.decode())
         text = re.sub(r'\n \{"what":"(privileges|process events)".*\},?(?=\n)', "", text)
         text = re.sub(r'(\d+) limited|"limited":\d+', "N limited", text)
+        self.check_joules(text)
+        text = re.sub(r"\d+\.\d J", "N J", text)
         return f"$ wattribute check {' '.join(flags)}\n{text}= {done.returncode}\n"
 
     def compare(self, name, env, *flags):

@@ -136,6 +136,18 @@ static void report_gpm(struct report *report, const struct nvml_library *nvml, u
                              "below; nothing is lost but a finer estimate");
 }
 
+static bool is_shared(const struct nvml_library *nvml, struct nvml_device *device)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(nvml->lists); i++) {
+        uint32_t count = 0;
+
+        if (nvml->lists[i] && nvml->lists[i](device, &count, NULL) == NVML_INSUFFICIENT_SIZE &&
+            count > 1)
+            return true;
+    }
+    return false;
+}
+
 static void report_vgpus(struct report *report, const struct nvml_library *nvml, uint32_t index,
                          struct nvml_device *device)
 {
@@ -207,6 +219,7 @@ static void report_gpu(const struct source_context *context, struct report *repo
         count = 0;
         report_function(report, nvml, index, "process list", nvml->lists[0],
                         nvml->lists[0] ? nvml->lists[0](device, &count, NULL) : 0, "run as root");
+        report->has_shared_gpu |= is_shared(nvml, device);
     }
     report_gpm(report, nvml, index, device, mig.is_on, &has_gpm);
     gpu_counters_want(context->counters, index, has_gpm || mig.is_on ? NULL : uuid);
