@@ -1,10 +1,11 @@
-/* What /proc says of a process and of the CPUs: any bytes give a command within them, a user, a
- * processor whose full power is not below its idle power, or nothing. */
+/* What /proc says of a process, of the CPUs and of who listens: any bytes give a command within
+ * them, a user, a processor whose full power is not below its idle power, or nothing. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "host/proc.h"
+#include "sources/dcgm/dcgm.h"
 #include "sources/estimate/cpu_power.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -41,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (proc_parse_stat(text, &command, &ticks) == 0)
         check_within(command, text);
     (void)proc_parse_uid(text, &uid);
+    (void)dcgm_listener_parse(text, &uid);
     check_cpus(text);
     return 0;
 }

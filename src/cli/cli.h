@@ -82,3 +82,7 @@ int cli_exit_status(int error);
 struct host;
 struct report;
 void check_identity(struct report *report, const struct host *host, const struct options *options);
+
+/* The part about processes that share a board, which it measures for some seconds if there are any.
+ * False: a thread hangs, so that the program may only end by _exit(). */
+bool check_shared(struct report *report, const struct host *host, const struct options *options);

@@ -22,6 +22,7 @@
 #include "host/proc.h"
 #include "model/report.h"
 #include "process/descriptors.h"
+#include "sources/gpu_counters.h"
 #include "sources/source.h"
 
 enum { TEXT_CAP_BYTES = 1 << 20 };
@@ -296,17 +297,20 @@ static void check_sources(struct report *report, const struct host *host,
 {
     struct source_switches switches;
     struct source_estimate model;
+    struct gpu_counters counters;
     const struct source_context context = {
         .host = host,
         .clock = &clock_system,
         .interval_us = options->sample_interval_us,
         .nvml_library = "libnvidia-ml.so.1",
+        .counters = &counters,
         .model = &model,
         .switches = &switches,
     };
 
     node_config_switches(options, &switches);
     node_config_model(options, &model);
+    gpu_counters_init(&counters);
     for (size_t i = 0; source_table[i]; i++) {
         const struct source_ops *source = source_table[i];
 
@@ -328,6 +332,7 @@ int verb_check(const struct cli *cli)
     struct host host = {.procfs_fd = -1, .sysfs_fd = -1, .rootfs_fd = -1};
     struct error err = {"out of memory"};
     struct buffer text;
+    bool is_idle;
     int status;
 
     (void)cli_confine(cli, NULL); /* as `serve`, so that it sees no more */
@@ -338,6 +343,7 @@ int verb_check(const struct cli *cli)
         return report ? EXIT_USAGE : EXIT_FAILED;
     }
     check_sources(report, &host, options);
+    is_idle = check_shared(report, &host, options);
     check_emissions(report, options);
     check_tariff(report, options->cost_tariff_path);
     check_processes(report, &host);
@@ -352,6 +358,8 @@ int verb_check(const struct cli *cli)
         status = EXIT_USAGE;
     else if (status == EXIT_OK && !report_can_measure(report))
         status = EXIT_FAILED;
+    if (!is_idle)
+        _exit(status);
     buffer_done(&text);
     host_close(&host);
     return status;

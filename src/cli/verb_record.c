@@ -24,6 +24,7 @@
 #include "identity/recorded_names.h"
 #include "process/descriptors.h"
 #include "process/signals.h"
+#include "sources/gpu_counters.h"
 #include "sources/trace.h"
 
 /* How long to wait for a first sample before there is nothing to record. */
@@ -281,6 +282,7 @@ int verb_record(const struct cli *cli)
     struct pipeline_options books = node_config_pipeline(options, true);
     struct recording recording = {0};
     struct source_switches switches;
+    struct gpu_counters counters;
     struct source_set sources;
     struct host host = {.procfs_fd = -1, .sysfs_fd = -1, .rootfs_fd = -1};
     _cleanup_close_ int wake_fd = -1, signal_fd = -1;
@@ -313,12 +315,14 @@ int verb_record(const struct cli *cli)
     if (r == 0 && options->record_names)
         r = open_names(&recording, options, &host, &err);
     node_config_switches(options, &switches);
+    gpu_counters_init(&counters);
     source_set_init(&sources,
                     &(struct source_context){
                         .host = &host,
                         .clock = &clock_system,
                         .interval_us = options->sample_interval_us,
                         .nvml_library = "libnvidia-ml.so.1",
+                        .counters = &counters,
                         .switches = &switches,
                     },
                     wake_fd, options->process_scan_interval_us);

@@ -200,6 +200,7 @@ int collector_open(const struct collector_options *options, struct collector **r
     r = open_parts(collector, options, err);
     node_config_switches(options->options, &collector->switches);
     node_config_model(options->options, &collector->model);
+    gpu_counters_init(&collector->counters);
     source_set_init(
         &collector->sources,
         &(struct source_context){
@@ -208,6 +209,7 @@ int collector_open(const struct collector_options *options, struct collector **r
             .interval_us = options->options->sample_interval_us,
             .replay_path = options->options->replay_path,
             .nvml_library = "libnvidia-ml.so.1",
+            .counters = &collector->counters,
             .switches = &collector->switches,
             .model = &collector->model,
             .recall = recall,

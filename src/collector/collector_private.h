@@ -20,6 +20,7 @@
 #include "identity/recorded_names.h"
 #include "metrics/page_cache.h"
 #include "process/notify.h"
+#include "sources/gpu_counters.h"
 #include "sources/source.h"
 
 /* How long a source may take to end. */
@@ -58,6 +59,7 @@ struct collector {
     int epoll_fd, signal_fd, wake_fd;
     struct source_switches switches;
     struct source_estimate model;
+    struct gpu_counters counters;
     struct source_set sources;
     struct process_events *events; /* NULL: not permitted, or not wanted */
     struct identity *identity;     /* NULL in a replay: its processes are not of this node */

@@ -25,7 +25,8 @@ struct report {
     /* For the summary. */
     size_t meters; /* without GPUs and the model */
     size_t gpus;
-    bool has_model; /* the power of the processors is estimated */
+    bool has_shared_gpu; /* of NVIDIA: several processes use it */
+    bool has_model;      /* the power of the processors is estimated */
     size_t workloads;
     bool is_refused; /* `serve` does not start with these flags */
 };

@@ -17,6 +17,7 @@
 #include "model/sample.h"
 #include "model/workload.h"
 
+struct gpu_counters;
 struct report;
 struct source_ops;
 
@@ -59,6 +60,8 @@ struct source_context {
     uint64_t interval_us;                /* length of a window */
     const char *replay_path;             /* NULL: live */
     const char *nvml_library;            /* what to load */
+    const char *dcgm_library;            /* the same; NULL: its usual names */
+    struct gpu_counters *counters;       /* of boards without GPM; NULL: nobody reads any */
     const struct source_estimate *model; /* NULL: none */
     const struct source_switches *switches;
 

@@ -4,6 +4,7 @@
 #include "core/macros.h"
 #include "sources/bmc/ipmi.h"
 #include "sources/cgroup/cgroups.h"
+#include "sources/dcgm/dcgm.h"
 #include "sources/drm/drm.h"
 #include "sources/nvml/nvml.h"
 #include "sources/rapl/rapl.h"
@@ -15,6 +16,7 @@
 const struct source_ops *const source_table[] = {
     &replay_source,
     &nvml_source,
+    &dcgm_source,
     &drm_source,
     &rapl_source,
     &hwmon_source,

@@ -1,6 +1,7 @@
 """What `wattribute check` prints on nodes that are made up, compared byte for byte with tests/golden/check/NODE.txt.
 
-Left out is what depends on who runs the test: whether that is root, and may hear of processes. UPDATE_GOLDEN=1 writes
+Left out is what depends on who runs the test: whether that is root, and may hear of processes; and joules, which are
+measured meanwhile. UPDATE_GOLDEN=1 writes
 the files anew; read the diff before you commit it.
 """
 import difflib
@@ -55,8 +56,11 @@ RESCTRL = {
     "fs/resctrl/mon_data/mon_L3_00/mbm_total_bytes": "4096\n",
     f"fs/resctrl/mon_groups/{CONTAINER}/mon_data/mon_L3_00/mbm_total_bytes": "1024\n",
 }
+HOST_ENGINE = ("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+               "   0: 0100007F:15B3 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1674 1\n")
+FAKE_DCGM = os.path.join(os.environ["FAKE_NVML_DIR"], "../dcgm")
 NO_GPU = {"LD_LIBRARY_PATH": "/nonexistent"}
-SWITCHES = [f"--no-collector.{name}" for name in ("nvml", "rapl", "hwmon", "cray", "ipmi", "redfish", "cgroups")]
+SWITCHES = [f"--no-collector.{name}" for name in ("nvml", "dcgm", "rapl", "hwmon", "cray", "ipmi", "redfish", "cgroups")]
 
 
 def fake_gpus(scenario):
@@ -72,6 +76,18 @@ class Nodes(TestCase):
                 os.makedirs(os.path.dirname(self.path(f"{folder}/{name}")), exist_ok=True)
                 self.write(f"{folder}/{name}", text.encode())
 
+    def check_joules(self, text):
+        """Of processes that share one board: what is booked adds up to its counter, what DCGM would say does not."""
+        processes = re.findall(r": pid .*booked ([\d.]+) J; DCGM would say ([\d.]+) J", text)
+        shared = re.search(r"counted ([\d.]+) J, of which ([\d.]+) J .* add up to ([\d.]+) J", text)
+        if processes:
+            counted, booked, told = map(float, shared.groups())
+            self.assertGreater(counted, 0)
+            self.assertAlmostEqual(booked, sum(float(joules) for joules, _ in processes), delta=1)
+            self.assertLessEqual(booked, counted)
+            self.assertEqual({counted}, {float(joules) for _, joules in processes})
+            self.assertAlmostEqual(told, counted * len(processes), delta=1)
+
     def print(self, env, *flags):
         done = run("check", f"--path.procfs={self.path('proc')}", f"--path.sysfs={self.path('sys')}",
                    f"--path.rootfs={self.path('root')}", *flags, env=env)
@@ -79,6 +95,8 @@ class Nodes(TestCase):
         text = re.sub(r"(?m)^\S+ +(privileges|process events) .*\n( +-> .*\n)?", "", done.stdout.decode())
         text = re.sub(r'\n \{"what":"(privileges|process events)".*\},?(?=\n)', "", text)
         text = re.sub(r'(\d+) limited|"limited":\d+', "N limited", text)
+        self.check_joules(text)
+        text = re.sub(r"\d+\.\d J", "N J", text)
         return f"$ wattribute check {' '.join(flags)}\n{text}= {done.returncode}\n"
 
     def compare(self, name, env, *flags):
@@ -101,6 +119,14 @@ class Nodes(TestCase):
     def test_a_node_with_gpus(self):
         self.make(RAPL)
         self.compare("gpus", fake_gpus("time-slicing.trace"))
+
+    def test_a_node_with_a_gpu_whose_activity_dcgm_knows(self):
+        self.make(RAPL)
+        os.makedirs(self.path("proc/net"))
+        self.write("proc/net/tcp", HOST_ENGINE.encode())
+        env = fake_gpus("time-slicing.trace")
+        self.compare("gpu-with-dcgm", {**env, "LD_LIBRARY_PATH": f"{env['LD_LIBRARY_PATH']}:{FAKE_DCGM}",
+                                       "FAKE_DCGM_GPUS": "GPU-00000000-0000-4000-8000-000000000000"})
 
     def test_a_node_with_a_gpu_that_counts_no_energy(self):
         self.make(RAPL)

@@ -142,6 +142,23 @@ class Verbs(TestCase):
         self.assertGreater(ledger["meters"][0]["energy_uj"], 0)
         self.assertEqual(done.stdout, run("replay", trace).stdout)
 
+    def test_the_activity_that_dcgm_knows_is_read_recorded_and_replayed(self):
+        procfs, trace = self.path("proc"), self.path("dcgm.trace.gz")
+        os.makedirs(f"{procfs}/net")
+        self.write("proc/net/tcp", b"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+                                   b"   0: 0100007F:15B3 00000000:0000 0A 0:0 00:00000000 00000000 0 0 1674 1\n")
+        env = fake("time-slicing.trace", f"{FAKE}:{FAKE}/../dcgm",
+                   FAKE_DCGM_GPUS="GPU-00000000-0000-4000-8000-000000000000")
+        flags = (f"--path.procfs={procfs}", "--process-scan-interval=1s")
+        done = run("record", "-o", trace, "--duration=6s", *flags, env=env)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertRegex(gzip.open(trace).read(), rb"\d G 0 1=50(\.0*)? 2=50")
+        self.assertEqual(done.stdout, run("replay", trace).stdout)
+        with Exporter(*flags, env=env) as exporter:
+            exporter.wait_for_page("DCGM is read", lambda page: source_up(page, "dcgm") == 1)
+        done = run("record", "-o", self.path("off.trace.gz"), "--duration=4s", "--no-collector.dcgm", *flags, env=env)
+        self.assertNotIn(b" G 0 ", gzip.open(self.path("off.trace.gz")).read())
+
     def test_a_recording_of_partitioned_boards_has_their_instances_and_replays_to_the_same_ledger(self):
         for scenario, records in (
                 ("a100-mig.trace", (r" B 0 1 7 98 5 2:0:0:3:1:14:20937965568:1c\.3g\.20gb:MIG-",

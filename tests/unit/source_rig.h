@@ -20,6 +20,7 @@
 #include "identity/identity.h"
 #include "metrics/exposition.h"
 #include "metrics/ledger_json.h"
+#include "sources/gpu_counters.h"
 #include "sources/source.h"
 #include "sources/trace.h"
 
@@ -35,6 +36,7 @@ struct rig {
     char root[32]; /* holds proc and sys */
     struct host host;
     struct clock_manual clock;
+    struct gpu_counters counters;
     struct source_context context;
     struct {
         const struct source_ops *ops;
@@ -102,10 +104,12 @@ static inline void rig_begin(struct rig *rig, struct gpu_options gpu_options)
     rig->host.sysfs_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     rig->host.rootfs_fd = -1;
     clock_manual_init(&rig->clock, START_US);
+    gpu_counters_init(&rig->counters);
     rig->context = (struct source_context){
         .host = &rig->host,
         .clock = &rig->clock.clock,
         .interval_us = SECOND,
+        .counters = &rig->counters,
         .add_unit = add_unit,
         .owner = rig,
     };

@@ -91,6 +91,8 @@ struct nvml_gpu {
     char uuid[NVML_UUID_BYTES], name[NVML_NAME_BYTES];
     char pci[SAMPLE_PCI_BYTES]; /* "" if unknown */
     uint64_t polls;
+    uint64_t passed_us;   /* the newest sample that was passed on */
+    uint64_t used_us;     /* when a process was listed last, at the end of a window */
     uint64_t describe_us; /* when to pass on what it is, by the monotonic clock */
 
     uint64_t last_sample_us; /* the newest utilisation sample that was read */
@@ -173,6 +175,10 @@ void nvml_gpm_pair_done(const struct nvml_library *nvml, struct nvml_gpm_pair *p
 /* Of the whole board, and of the GPU instances in which processes are listed. */
 void nvml_poll_read_gpm(struct nvml_poll *poll);
 void nvml_poll_read_instance_gpm(struct nvml_poll *poll);
+/* A board without GPM asks for the counters of another library while it has processes, and passes
+ * them on as if they were GPM: before the other samples, as they are older. */
+void nvml_poll_want_counters(struct nvml_poll *poll);
+void nvml_poll_pass_counters(struct nvml_poll *poll);
 
 /* Passes the layout on if it has changed, or `always`. */
 void nvml_poll_read_layout(struct nvml_poll *poll, bool always);

@@ -3,6 +3,7 @@
 
 #include "core/macros.h"
 #include "model/report.h"
+#include "sources/gpu_counters.h"
 #include "sources/nvml/nvml.h"
 
 /* Whether a function of the driver works for a GPU. */
@@ -118,19 +119,33 @@ static void report_mig_access(struct report *report, const struct nvml_library *
 }
 
 static void report_gpm(struct report *report, const struct nvml_library *nvml, uint32_t index,
-                       struct nvml_device *device, bool is_mig)
+                       struct nvml_device *device, bool is_mig, bool *ret_has_gpm)
 {
     struct nvml_gpm_support support = {.version = NVML_GPM_VERSION};
     int code = nvml->gpm_support ? nvml->gpm_support(device, &support) : NVML_NOT_SUPPORTED;
 
     if (code == NVML_SUCCESS && !support.is_supported)
         code = NVML_NOT_SUPPORTED;
+    *ret_has_gpm = code == NVML_SUCCESS;
     report_function(report, nvml, index, is_mig ? "GPM of instances" : "GPM activity",
                     is_mig ? nvml->gpm_mig_sample && nvml->gpm_support : nvml->gpm_support != NULL,
                     code,
                     is_mig ? "none: needs Hopper or newer; energy is divided by the slices of "
                              "instances with a process, listed or not"
-                           : "none: needs Hopper or newer; nothing is lost but a finer estimate");
+                           : "none: needs Hopper or newer; DCGM has it of older boards, see dcgm "
+                             "below; nothing is lost but a finer estimate");
+}
+
+static bool is_shared(const struct nvml_library *nvml, struct nvml_device *device)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(nvml->lists); i++) {
+        uint32_t count = 0;
+
+        if (nvml->lists[i] && nvml->lists[i](device, &count, NULL) == NVML_INSUFFICIENT_SIZE &&
+            count > 1)
+            return true;
+    }
+    return false;
 }
 
 static void report_vgpus(struct report *report, const struct nvml_library *nvml, uint32_t index,
@@ -167,13 +182,15 @@ static void report_vgpus(struct report *report, const struct nvml_library *nvml,
                     nvml->vgpu_samples || nvml->vgpu_samples_v1, NVML_SUCCESS, NULL);
 }
 
-static void report_gpu(struct report *report, const struct nvml_library *nvml, uint32_t index)
+static void report_gpu(const struct source_context *context, struct report *report,
+                       const struct nvml_library *nvml, uint32_t index)
 {
     struct nvml_device *device;
     char uuid[NVML_UUID_BYTES] = "", name[NVML_NAME_BYTES] = "", what[64];
     struct mig_report mig;
     unsigned long long energy_mj;
     uint32_t count = 0;
+    bool has_gpm;
     int code = nvml->device_by_index(index, &device);
 
     snprintf(what, sizeof(what), "gpu %u", index);
@@ -202,12 +219,15 @@ static void report_gpu(struct report *report, const struct nvml_library *nvml, u
         count = 0;
         report_function(report, nvml, index, "process list", nvml->lists[0],
                         nvml->lists[0] ? nvml->lists[0](device, &count, NULL) : 0, "run as root");
+        report->has_shared_gpu |= is_shared(nvml, device);
     }
-    report_gpm(report, nvml, index, device, mig.is_on);
+    report_gpm(report, nvml, index, device, mig.is_on, &has_gpm);
+    gpu_counters_want(context->counters, index, has_gpm || mig.is_on ? NULL : uuid);
     report_vgpus(report, nvml, index, device);
 }
 
-static void report_driver(struct report *report, const struct nvml_library *nvml)
+static void report_driver(const struct source_context *context, struct report *report,
+                          const struct nvml_library *nvml)
 {
     char driver[NVML_DRIVER_BYTES] = "";
     uint32_t count = 0;
@@ -231,7 +251,7 @@ static void report_driver(struct report *report, const struct nvml_library *nvml
         report_add(report, "gpus", VERDICT_MISSING, "give the container a GPU",
                    "the driver shows none");
     for (uint32_t i = 0; i < MIN(count, (uint32_t)SAMPLE_GPU_MAX); i++)
-        report_gpu(report, nvml, i);
+        report_gpu(context, report, nvml, i);
     (void)nvml->shutdown();
 }
 
@@ -249,6 +269,6 @@ void nvml_check(const struct source_context *context, struct report *report)
         return;
     }
     report_add(report, "nvidia library", VERDICT_OK, NULL, "%s is here", context->nvml_library);
-    report_driver(report, &nvml);
+    report_driver(context, report, &nvml);
     nvml_library_close(&nvml);
 }

@@ -15,7 +15,12 @@
 #include <stdlib.h>
 
 #include "core/macros.h"
+#include "sources/gpu_counters.h"
 #include "sources/nvml/nvml.h"
+
+/* A board that nobody uses is left alone: some versions of DCGM raise its idle power
+ * (NVIDIA/dcgm-exporter #464). */
+static const uint64_t COUNTERS_KEEP_US = 60 * USEC_PER_SEC;
 
 /* GPM answers zeros and NaN for less (measured, H200). */
 static const uint64_t GPM_MIN_US = 110000;
@@ -110,6 +115,32 @@ void nvml_poll_read_gpm(struct nvml_poll *poll)
 {
     if (poll->gpu->gpm_metrics)
         (void)take_sample(poll, &poll->gpu->gpm, SAMPLE_NO_INSTANCE);
+}
+
+void nvml_poll_want_counters(struct nvml_poll *poll)
+{
+    struct nvml_gpu *gpu = poll->gpu;
+    bool is_wanted;
+
+    if (gpu->pids.count > 0)
+        gpu->used_us = poll->now_us;
+    is_wanted =
+        !gpu->gpm_metrics && !gpu->mig.is_on && poll->now_us - gpu->used_us < COUNTERS_KEEP_US;
+    gpu_counters_want(gpu->shared->context->counters, gpu->index, is_wanted ? gpu->uuid : NULL);
+}
+
+void nvml_poll_pass_counters(struct nvml_poll *poll)
+{
+    struct nvml_gpu *gpu = poll->gpu;
+    struct gpu_counters *counters = gpu->shared->context->counters;
+    struct sample sample = {.kind = SAMPLE_GPM};
+
+    if (!counters || gpu->gpm_metrics || gpu->mig.is_on ||
+        !gpu_counters_take(counters, gpu->index, &sample.t_us, &sample.gpm))
+        return;
+    /* Traces keep the order of a board's samples. */
+    sample.t_us = MIN(MAX(sample.t_us, gpu->passed_us), poll->now_us);
+    nvml_poll_add(poll, sample);
 }
 
 /*

@@ -7,6 +7,7 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
+#include "sources/gpu_counters.h"
 #include "sources/nvml/nvml.h"
 
 /* Between two attempts to open a GPU. */
@@ -77,6 +78,7 @@ void nvml_poll_add(struct nvml_poll *poll, struct sample sample)
 {
     sample.gpu = poll->gpu->index;
     sample.t_us = sample.t_us ? sample.t_us : poll->now_us;
+    poll->gpu->passed_us = MAX(poll->gpu->passed_us, sample.t_us);
     if (batch_add(poll->batch, &sample) < 0)
         nvml_poll_out_of_memory(poll);
 }
@@ -285,8 +287,10 @@ static void gpu_poll(struct nvml_poll *poll)
 {
     struct nvml_gpu *gpu = poll->gpu;
     bool is_due = monotonic_us(gpu) >= gpu->describe_us, window_ends = poll->window_ends;
-    bool changed = false, shared, is_mig;
+    bool changed = false, shared = gpu->pids.count > 1, is_mig;
 
+    if (shared || (window_ends && gpu->pids.count > 0))
+        nvml_poll_pass_counters(poll);
     if (is_due)
         describe_device(poll);
     if (!nvml_poll_is_over(poll) && (is_due || window_ends))
@@ -307,6 +311,7 @@ static void gpu_poll(struct nvml_poll *poll)
         {!is_mig && window_ends, nvml_poll_read_accounting},
         {gpu->is_vgpu_host && window_ends, nvml_poll_read_vgpus},
         {gpu->is_vgpu_host && (window_ends || gpu->vgpu_count > 1), nvml_poll_read_vgpu_samples},
+        {window_ends, nvml_poll_want_counters},
         {window_ends, nvml_poll_read_gauges},
         {window_ends, read_energy},
     };
@@ -353,6 +358,7 @@ static void gpu_close(void *state)
     if (!gpu)
         return;
     nvml = &gpu->shared->library;
+    gpu_counters_want(gpu->shared->context->counters, gpu->index, NULL);
     nvml_gpm_close(gpu);
     nvml_mig_done(nvml, &gpu->mig);
     if (gpu->events)
