@@ -11,7 +11,7 @@ static void busy(struct pipeline *pipeline, uint64_t t_us, uint64_t interval_us,
 
     feed(pipeline, (struct sample){.kind = SAMPLE_BUSY,
                                    .t_us = t_us,
-                                   .busy = {interval_us, ARRAY_SIZE(entries), entries}});
+                                   .busy = {interval_us, ARRAY_SIZE(entries), entries, false}});
 }
 
 static void energy_goes_by_counted_time(void **state)

@@ -86,8 +86,8 @@ static const struct sample samples[] = {
     {.kind = SAMPLE_VGPUS, .gpu = 3, .t_us = 19, .vgpus = {2, vgpus}},
     {.kind = SAMPLE_VGPUS, .gpu = 3, .t_us = 19, .vgpus = {0, vgpus}},
     {.kind = SAMPLE_VGPU_USE, .gpu = 3, .t_us = 19, .vgpu_use = {3251634178, 9, 65535, 20, 3, 4}},
-    {.kind = SAMPLE_BUSY, .gpu = 3, .t_us = 19, .busy = {200000, 2, busy_processes}},
-    {.kind = SAMPLE_BUSY, .gpu = 3, .t_us = 19, .busy = {1ULL << 50, 0, busy_processes}},
+    {.kind = SAMPLE_BUSY, .gpu = 3, .t_us = 19, .busy = {200000, 2, busy_processes, true}},
+    {.kind = SAMPLE_BUSY, .gpu = 3, .t_us = 19, .busy = {1ULL << 50, 0, busy_processes, false}},
     {.kind = SAMPLE_LOST, .gpu = 3, .t_us = 20},
 };
 

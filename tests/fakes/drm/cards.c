@@ -6,7 +6,8 @@
 
 #include "writers.h"
 
-#define BRIDGE "sys/devices/pci0000:00/0000:00:01.1"
+#define BRIDGE_DEVICE "devices/pci0000:00/0000:00:01.1"
+#define BRIDGE        "sys/" BRIDGE_DEVICE
 
 /* A number that is its own, as hwmon's are: 0 and 1 are chips of the mainboard. */
 static unsigned hwmon_number(unsigned board)
@@ -176,7 +177,7 @@ void fake_card_plug(const struct fake_machine *machine, unsigned board)
     snprintf(target, sizeof(target), "../../../../bus/pci/drivers/%s", chip->driver);
     fake_tree_link(machine, fake_board_path(machine, board, "driver", path), target);
     snprintf(path, sizeof(path), "sys/bus/pci/devices/%s", script->pci);
-    snprintf(target, sizeof(target), "../../../%s/%s", BRIDGE + strlen("sys/"), script->pci);
+    snprintf(target, sizeof(target), "../../../%s/%s", BRIDGE_DEVICE, script->pci);
     fake_tree_link(machine, path, target);
     snprintf(target, sizeof(target), "%s/%s", BRIDGE, script->pci);
     add_nodes(machine, target, script->pci, minor - FAKE_RENDER_MINOR, minor);
@@ -185,8 +186,8 @@ void fake_card_plug(const struct fake_machine *machine, unsigned board)
     else
         add_intel(machine, board);
     snprintf(path, sizeof(path), "sys/class/hwmon/hwmon%u", hwmon_number(board));
-    snprintf(target, sizeof(target), "../../%s/%s/hwmon/hwmon%u", BRIDGE + strlen("sys/"),
-             script->pci, hwmon_number(board));
+    snprintf(target, sizeof(target), "../../%s/%s/hwmon/hwmon%u", BRIDGE_DEVICE, script->pci,
+             hwmon_number(board));
     fake_tree_link(machine, path, target);
     if (chip->xccs)
         add_partition_nodes(machine, board);
