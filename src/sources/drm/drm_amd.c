@@ -101,6 +101,7 @@ static void pass_layout(struct drm_poll *poll)
     struct arena *arena = &poll->batch->arena;
     struct sample_instance *items = arena_array(arena, card->part_count, sizeof(*items));
     const char *profile = arena_copy(arena, card->profile, strlen(card->profile));
+    struct sample_layout layout = {0};
     uint64_t memory_bytes = 0;
     bool is_whole = card->part_count <= 1;
 
@@ -125,16 +126,15 @@ static void pass_layout(struct drm_poll *poll)
         drm_poll_out_of_memory(poll);
         return;
     }
-    drm_poll_add(poll,
-                 (struct sample){.kind = SAMPLE_LAYOUT,
-                                 .layout = is_whole ? (struct sample_layout){0}
-                                                    : (struct sample_layout){
-                                                          .kind = LAYOUT_PARTITIONS,
-                                                          .slices = (uint32_t)card->part_count,
-                                                          .sm_count = card->compute_units,
-                                                          .count = card->part_count,
-                                                          .items = items,
-                                                      }});
+    if (!is_whole)
+        layout = (struct sample_layout){
+            .kind = LAYOUT_PARTITIONS,
+            .slices = (uint32_t)card->part_count,
+            .sm_count = card->compute_units,
+            .count = card->part_count,
+            .items = items,
+        };
+    drm_poll_add(poll, (struct sample){.kind = SAMPLE_LAYOUT, .layout = layout});
 }
 
 static void read_parts(struct drm_poll *poll, bool always)
