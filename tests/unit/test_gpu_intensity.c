@@ -163,7 +163,7 @@ static void the_uncertainty_of_a_learned_share_is_a_bound_of_its_error(void **st
         double standard = 0.08 * sqrt(CONFIDENCE_ONE / (double)settled->items[i].confidence - 1);
 
         assert_true(settled->items[i].error > 1000);
-        assert_true(fabs(settled->items[i].error / (double)CONFIDENCE_ONE / standard - 1.4) <
+        assert_true(fabs(settled->items[i].error / (double)CONFIDENCE_ONE / standard - 1.3) <
                     0.001);
     }
     assert_true(process_on(pipeline, 0, 11).uncertain_uj > 0);

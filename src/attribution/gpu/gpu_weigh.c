@@ -9,7 +9,7 @@
 static const double DOUBTFUL_ERROR = 0.08;
 
 /* Nine of ten shares were off by less than this many standard errors (measured, all recordings). */
-static const double BOUND_ERRORS = 1.4;
+static const double BOUND_ERRORS = 1.3;
 
 /* When a process came and went, and what it did then, is known no better. */
 static const double PRESENCE_ERROR_US = 0.4 * (double)USEC_PER_SEC;
