@@ -33,6 +33,11 @@ static bool reads_rapl(const struct capability_context *context)
     return reads_node(context) && node_config_is_on(context->options, "rapl");
 }
 
+static bool reads_drm(const struct capability_context *context)
+{
+    return reads_node(context) && node_config_is_on(context->options, "drm");
+}
+
 static bool reads_cgroups(const struct capability_context *context)
 {
     return reads_node(context) && node_config_is_on(context->options, "cgroups");
@@ -90,6 +95,8 @@ const struct capability_use capability_uses[] = {
      "names and accounts of Slurm, LSF and PBS jobs", reads_node},
     {"jobs", CAP(DAC_READ_SEARCH), "`/proc/PID/environ`, which only its user may open", "the same",
      reads_node},
+    {"drm", CAP(SYS_PTRACE), "`/proc/PID/fdinfo` of other users", "energy of processes on Intel GPUs, and of graphics on AMD's", reads_drm},
+    {"drm", CAP(DAC_READ_SEARCH), "`/proc/PID/fd`, which only its user may open", "the same", reads_drm},
     {"cgroups", CAP(DAC_READ_SEARCH), "cgroups that a user was given and has closed to others",
      "their usage, and their share of the node's energy", reads_cgroups},
     {"rapl", CAP(DAC_READ_SEARCH), "`/sys/class/powercap/*/energy_uj`, if not root",

@@ -27,7 +27,9 @@ void gpu_take_utilisation(struct gpu *gpu, struct window *window, uint64_t t_us,
         set_gauge(gpu, GPU_GAUGE_MEMORY_UTILISATION_PERCENT, t_us, utilisation->memory_percent);
     if (utilisation->sm_clock_mhz > 0) {
         set_gauge(gpu, GPU_GAUGE_SM_CLOCK_MHZ, t_us, utilisation->sm_clock_mhz);
-        if (gpu->learning)
+        /* Boards of other vendors slow down between two kernels: theirs at an instant is not that
+         * of the window. */
+        if (gpu->learning && !gpu->samples.are_counted)
             slots_take_clock(&gpu->learning->slots, utilisation->sm_clock_mhz);
     }
     if (utilisation->temperature_c > 0)

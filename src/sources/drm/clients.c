@@ -193,13 +193,18 @@ static void reread(struct drm_clients *clients, uint64_t mono_us)
     }
 }
 
-static bool is_card(int directory_fd, const char *name)
+/* Most descriptors need not be read: sockets and pipes have no path, and nobody can make a card's
+ * node at these. At any other path a tenant can, and would hide there. */
+static bool may_be_card(int directory_fd, const char *name)
 {
-    static const char prefix[] = "/dev/dri/";
-    char target[sizeof(prefix) + 32];
+    static const char *const others[] = {"/dev/null", "/dev/urandom"};
+    char target[16];
     ssize_t n = readlinkat(directory_fd, name, target, sizeof(target));
 
-    return n > (ssize_t)strlen(prefix) && memcmp(target, prefix, strlen(prefix)) == 0;
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        if (n == (ssize_t)strlen(others[i]) && memcmp(target, others[i], (size_t)n) == 0)
+            return false;
+    return n > 0 && target[0] == '/';
 }
 
 static void search_process(struct drm_clients *clients, uint32_t pid, uint64_t mono_us)
@@ -216,7 +221,7 @@ static void search_process(struct drm_clients *clients, uint32_t pid, uint64_t m
         uint64_t fd;
 
         if (parse_u64_max(span_of(entry->d_name), UINT32_MAX, &fd) == 0 &&
-            is_card(dirfd(directory), entry->d_name) &&
+            may_be_card(dirfd(directory), entry->d_name) &&
             read_client(clients->host, pid, (uint32_t)fd, &read))
             take_client(clients, pid, (uint32_t)fd, &read, mono_us);
     }

@@ -57,7 +57,9 @@ static void read_meters(struct drm_poll *poll, struct drm_meters *meters)
         .memory_percent = SAMPLE_PERCENT_UNKNOWN,
         .sm_clock_mhz = read_clock_mhz(card),
     };
-    if (drm_read_number(card->hwmon_fd, "temp2_input", &value))
+    /* Of the package: xe's, or i915's. */
+    if (drm_read_number(card->hwmon_fd, "temp2_input", &value) ||
+        drm_read_number(card->hwmon_fd, "temp1_input", &value))
         meters->utilisation.temperature_c = (uint32_t)(value / 1000);
     if (drm_read_number(card->hwmon_fd, "temp3_input", &value))
         drm_poll_add_gauge(poll, GPU_GAUGE_MEMORY_TEMPERATURE_C, value / 1000);

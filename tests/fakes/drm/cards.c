@@ -275,7 +275,20 @@ static void write_intel(const struct fake_machine *machine, unsigned board, uint
 {
     const struct fake_board *script = &machine->script->boards[board];
     uint64_t energy_uj = fake_energy_uj(machine->script, board, t_us);
+    unsigned busy = fake_busy_permille(machine->script, board, t_us);
+    unsigned clock_mhz = busy > 0 ? 2400 : 300, temperature = 40000 + busy / 40 * 1000;
+    char path[FAKE_PATH_BYTES];
 
+    if (strcmp(script->chip->driver, "xe") == 0) { /* xe_gt_freq.c, xe_hwmon.c */
+        PRINT(machine, board, "tile0/gt0/freq0/act_freq", "%u\n", clock_mhz);
+        PRINT_HWMON(machine, board, "temp2_input", "%u\n", temperature);
+        PRINT_HWMON(machine, board, "temp3_input", "%u\n", temperature + 2000);
+    } else { /* i915_sysfs.c, i915_hwmon.c */
+        snprintf(path, sizeof(path), "drm/card%u/gt_act_freq_mhz",
+                 fake_card_number(machine->script, board, 0));
+        PRINT(machine, board, path, "%u\n", clock_mhz);
+        PRINT_HWMON(machine, board, "temp1_input", "%u\n", temperature);
+    }
     PRINT_HWMON(machine, board, "energy1_input", "%" PRIu64 "\n", energy_uj);
     /* The package is a part of the card. */
     if (script->chip->has_package_energy)

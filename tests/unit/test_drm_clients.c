@@ -1,0 +1,355 @@
+/* sources/drm/clients: who has a card open, and for how long each of them kept it busy. */
+#include "tree_fixture.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/clock.h"
+#include "sources/drm/clients.h"
+
+#define CARD   "0000:03:00.0"
+#define RENDER "/dev/dri/renderD128"
+
+static const uint64_t SECOND = USEC_PER_SEC, STEP = USEC_PER_SEC / 10;
+
+struct node {
+    char path[40];
+    struct host host;
+    struct drm_clients clients;
+    uint64_t mono_us;
+};
+
+static int set_up(void **state)
+{
+    struct node *node = calloc(1, sizeof(*node));
+
+    if (!node)
+        return -1;
+    strcpy(node->path, "/tmp/test_clients.XXXXXX");
+    if (!mkdtemp(node->path))
+        return -1;
+    chmod(node->path, 0755);
+    node->host = (struct host){.procfs_fd = open(node->path, O_PATH | O_DIRECTORY | O_CLOEXEC),
+                               .sysfs_fd = -1,
+                               .rootfs_fd = -1};
+    node->mono_us = SECOND;
+    drm_clients_init(&node->clients, &node->host);
+    *state = node;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct node *node = *state;
+
+    drm_clients_done(&node->clients);
+    close(node->host.procfs_fd);
+    tree_remove(node->path, "");
+    free(node);
+    return 0;
+}
+
+/* A descriptor that leads to `target`. */
+static void open_file(const struct node *node, unsigned pid, unsigned fd, const char *target)
+{
+    char path[96];
+
+    snprintf(path, sizeof(path), "%u/fd/made", pid);
+    tree_write(node->path, path, "");
+    snprintf(path, sizeof(path), "%s/%u/fd/%u", node->path, pid, fd);
+    (void)unlink(path);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+static void close_file(const struct node *node, unsigned pid, unsigned fd)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "%u/fd/%u", pid, fd);
+    tree_remove(node->path, path);
+    snprintf(path, sizeof(path), "%u/fdinfo/%u", pid, fd);
+    tree_remove(node->path, path);
+}
+
+/* What the driver shows of a client: `engines` is the rest of it. */
+static void show(const struct node *node, unsigned pid, unsigned fd, unsigned id,
+                 const char *engines)
+{
+    char path[64], text[1024];
+
+    snprintf(path, sizeof(path), "%u/fdinfo/%u", pid, fd);
+    snprintf(text, sizeof(text),
+             "pos:\t0\ndrm-driver:\txe\ndrm-client-id:\t%u\ndrm-pdev:\t" CARD
+             "\ndrm-resident-vram0:\t%u KiB\n%s",
+             id, id, engines);
+    tree_write(node->path, path, text);
+}
+
+static void show_render_ms(const struct node *node, unsigned pid, unsigned fd, unsigned id,
+                           uint64_t ms)
+{
+    char engine[64];
+
+    snprintf(engine, sizeof(engine), "drm-engine-rcs:\t%" PRIu64 " ns\n", ms * 1000000);
+    show(node, pid, fd, id, engine);
+}
+
+static void look(struct node *node, uint64_t elapsed_us)
+{
+    node->mono_us += elapsed_us;
+    drm_clients_look(&node->clients, STEP, node->mono_us);
+}
+
+struct uses {
+    struct drm_use all[8];
+    size_t count;
+};
+
+static void add_use(void *context, const struct drm_use *use)
+{
+    struct uses *uses = context;
+
+    assert_true(uses->count < ARRAY_SIZE(uses->all));
+    uses->all[uses->count++] = *use;
+}
+
+static struct uses visit(struct node *node)
+{
+    struct uses uses = {.count = 0};
+
+    drm_clients_visit(&node->clients, CARD, add_use, &uses);
+    return uses;
+}
+
+static void expect_one(struct node *node, uint32_t pid, uint64_t busy_us)
+{
+    struct uses uses = visit(node);
+
+    assert_int_equal(uses.count, 1);
+    assert_int_equal(uses.all[0].pid, pid);
+    assert_int_equal(uses.all[0].busy_us, busy_us);
+}
+
+static void what_was_done_before_the_first_look_is_not_counted(void **state)
+{
+    struct node *node = *state;
+
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 5000);
+    look(node, 0);
+    expect_one(node, 7, 0);
+    show_render_ms(node, 7, 3, 1, 5400);
+    look(node, SECOND);
+    expect_one(node, 7, 400000);
+    look(node, SECOND);
+    expect_one(node, 7, 0); /* each microsecond is told once */
+}
+
+static void a_client_is_as_busy_as_its_busiest_engine(void **state)
+{
+    struct node *node = *state;
+
+    open_file(node, 7, 3, RENDER);
+    show(node, 7, 3, 1, "drm-engine-rcs:\t0 ns\ndrm-engine-bcs:\t0 ns\n");
+    look(node, 0);
+    show(node, 7, 3, 1, "drm-engine-rcs:\t300000000 ns\ndrm-engine-bcs:\t700000000 ns\n");
+    look(node, SECOND);
+    expect_one(node, 7, 700000);
+    /* Four engines of a kind, of which it kept two busy. */
+    show(node, 7, 3, 1,
+         "drm-engine-rcs:\t300000000 ns\ndrm-engine-bcs:\t700000000 ns\n"
+         "drm-engine-ccs:\t2000000000 ns\ndrm-engine-capacity-ccs:\t4\n");
+    look(node, SECOND);
+    expect_one(node, 7, 500000);
+}
+
+static void cycles_count_as_their_part_of_all_cycles(void **state)
+{
+    struct node *node = *state;
+
+    open_file(node, 7, 3, RENDER);
+    show(node, 7, 3, 1, "drm-cycles-rcs:\t100\ndrm-total-cycles-rcs:\t5000\n");
+    look(node, 0);
+    show(node, 7, 3, 1, "drm-cycles-rcs:\t350\ndrm-total-cycles-rcs:\t6000\n");
+    look(node, 2 * SECOND);
+    expect_one(node, 7, 500000);
+    show(node, 7, 3, 1, "drm-cycles-rcs:\t900\ndrm-total-cycles-rcs:\t6000\n");
+    look(node, SECOND);
+    expect_one(node, 7, 0); /* of none that passed */
+}
+
+static void nobody_worked_longer_than_it_took(void **state)
+{
+    struct node *node = *state;
+
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 0);
+    look(node, 0);
+    show_render_ms(node, 7, 3, 1, 3600 * 1000);
+    look(node, SECOND);
+    expect_one(node, 7, SECOND);
+}
+
+static void counts_that_go_back_are_no_work_until_they_are_past_where_they_were(void **state)
+{
+    struct node *node = *state;
+
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 1000);
+    look(node, 0);
+    show_render_ms(node, 7, 3, 1, 400);
+    look(node, SECOND);
+    expect_one(node, 7, 0);
+    show_render_ms(node, 7, 3, 1, 900);
+    look(node, SECOND);
+    expect_one(node, 7, 0);
+    show_render_ms(node, 7, 3, 1, 1100);
+    look(node, SECOND);
+    expect_one(node, 7, 100000);
+}
+
+static void a_descriptor_that_was_passed_on_is_one_client_and_counts_once(void **state)
+{
+    struct node *node = *state;
+
+    for (unsigned pid = 7; pid <= 8; pid++) {
+        open_file(node, pid, 3, RENDER);
+        show_render_ms(node, pid, 3, 1, 1000);
+    }
+    look(node, 0);
+    expect_one(node, 7, 0);
+    for (unsigned pid = 7; pid <= 8; pid++)
+        show_render_ms(node, pid, 3, 1, 1300);
+    look(node, SECOND);
+    expect_one(node, 7, 300000);
+    /* The other one is left with it, and nothing is lost or told twice. */
+    close_file(node, 7, 3);
+    show_render_ms(node, 8, 3, 1, 1500);
+    look(node, SECOND);
+    expect_one(node, 8, 200000);
+}
+
+static void another_client_with_the_same_descriptor_begins_anew(void **state)
+{
+    struct node *node = *state;
+    struct uses uses;
+
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 1000);
+    look(node, 0);
+    show_render_ms(node, 7, 3, 2, 9000); /* the pid and the number were used again */
+    look(node, 10 * SECOND);
+    uses = visit(node);
+    assert_int_equal(uses.count, 1);
+    assert_int_equal(uses.all[0].busy_us, 0);
+    assert_int_equal(uses.all[0].memory_bytes, 2048);
+}
+
+static void a_client_that_is_gone_tells_its_last_work_and_no_more(void **state)
+{
+    struct node *node = *state;
+    struct uses uses;
+
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 0);
+    look(node, 0);
+    show_render_ms(node, 7, 3, 1, 100);
+    look(node, SECOND);
+    close_file(node, 7, 3);
+    look(node, SECOND);
+    uses = visit(node);
+    assert_int_equal(uses.count, 1);
+    assert_false(uses.all[0].is_present);
+    assert_int_equal(uses.all[0].busy_us, 100000);
+    assert_int_equal(visit(node).count, 0);
+    look(node, 20 * SECOND);
+    assert_int_equal(node->clients.clients.count, 0);
+}
+
+static void nobody_hides_behind_another_name_of_the_node(void **state)
+{
+    static const char *const names[] = {"/tmp/x", "/", "/dev/null2",
+                                        "/srv/a-long-path/to/some/place/renderD128",
+                                        "/dev/dri/by-path/pci-0000:03:00.0-render"};
+    struct node *node = *state;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
+        open_file(node, 7, 3 + i, names[i]);
+        show_render_ms(node, 7, 3 + i, 1 + i, 0);
+    }
+    look(node, 0);
+    assert_int_equal(visit(node).count, ARRAY_SIZE(names));
+}
+
+static void what_cannot_be_a_card_is_not_read(void **state)
+{
+    static const char *const names[] = {"socket:[4711]", "pipe:[1]", "anon_inode:[eventfd]",
+                                        "/dev/null", "/dev/urandom"};
+    struct node *node = *state;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
+        open_file(node, 7, 3 + i, names[i]);
+        show_render_ms(node, 7, 3 + i, 1 + i, 0);
+    }
+    look(node, 0);
+    assert_int_equal(visit(node).count, 0);
+}
+
+static void a_process_that_opens_a_card_late_is_found(void **state)
+{
+    struct node *node = *state;
+
+    open_file(node, 7, 3, "/etc/passwd");
+    look(node, 0);
+    assert_int_equal(visit(node).count, 0);
+    open_file(node, 7, 4, RENDER);
+    show_render_ms(node, 7, 4, 1, 0);
+    look(node, 10 * SECOND);
+    assert_int_equal(visit(node).count, 1);
+    open_file(node, 8, 3, RENDER); /* a new process, sooner */
+    show_render_ms(node, 8, 3, 2, 0);
+    look(node, SECOND);
+    assert_int_equal(visit(node).count, 2);
+}
+
+static void processes_that_cannot_be_searched_are_reported(void **state)
+{
+    struct node *node = *state;
+    char path[96];
+    bool is_root = geteuid() == 0;
+
+    open_file(node, 7, 3, RENDER);
+    snprintf(path, sizeof(path), "%s/7/fd", node->path);
+    assert_int_equal(chmod(path, 0), 0);
+    if (is_root)
+        assert_int_equal(seteuid(65534), 0); /* to whom permissions apply */
+    look(node, 0);
+    if (is_root)
+        assert_int_equal(seteuid(0), 0);
+    assert_true(drm_clients_are_partial(&node->clients));
+    assert_int_equal(chmod(path, 0755), 0);
+    look(node, 10 * SECOND);
+    assert_false(drm_clients_are_partial(&node->clients));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_was_done_before_the_first_look_is_not_counted),
+        TEST(a_client_is_as_busy_as_its_busiest_engine),
+        TEST(cycles_count_as_their_part_of_all_cycles),
+        TEST(nobody_worked_longer_than_it_took),
+        TEST(counts_that_go_back_are_no_work_until_they_are_past_where_they_were),
+        TEST(a_descriptor_that_was_passed_on_is_one_client_and_counts_once),
+        TEST(another_client_with_the_same_descriptor_begins_anew),
+        TEST(a_client_that_is_gone_tells_its_last_work_and_no_more),
+        TEST(nobody_hides_behind_another_name_of_the_node),
+        TEST(what_cannot_be_a_card_is_not_read),
+        TEST(a_process_that_opens_a_card_late_is_found),
+        TEST(processes_that_cannot_be_searched_are_reported),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
