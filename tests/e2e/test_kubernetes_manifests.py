@@ -16,7 +16,7 @@ INFO = "wattribute_workload_info"
 CAPABILITIES = {"drop": ["ALL"], "add": ["SETUID", "SETGID", "KILL"]}
 SERVER_HEALED_S = 25  # four periods of CHILD_PING_US, with some slack
 PAGE_S = 2  # how long a page is waited for
-PATCHES = ("api-patch.yaml", "cgroup-v1-patch.yaml")
+PATCHES = ("amd-patch.yaml", "api-patch.yaml", "cgroup-v1-patch.yaml")
 STATE = "/var/lib/wattribute"
 
 

@@ -42,6 +42,7 @@ class SystemdUnit(TestCase):
             self.assertEqual([], unit_sandbox.settings(UNIT, name), name)
         self.assertIn("char-195 rw", unit_sandbox.settings(UNIT, "DeviceAllow"))
         self.assertIn("char-ipmidev r", unit_sandbox.settings(UNIT, "DeviceAllow"))
+        self.assertIn("char-drm rw", unit_sandbox.settings(UNIT, "DeviceAllow"))
 
     def test_its_flags_come_from_the_environment_file(self):
         with open(os.path.join(harness.SOURCE_ROOT, "packaging", "systemd", "wattribute.default")) as file:

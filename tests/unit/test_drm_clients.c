@@ -25,7 +25,7 @@ static int set_up(void **state)
 
     if (!node)
         return -1;
-    strcpy(node->path, "/tmp/test_clients.XXXXXX");
+    strcpy(node->path, "/dev/shm/test_clients.XXXXXX");
     if (!mkdtemp(node->path))
         return -1;
     chmod(node->path, 0755);
@@ -49,7 +49,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A descriptor that leads to `target`. */
+/* A descriptor that leads to `target`. The directory of a tmpfs grows with each, as that of procfs
+ * does. */
 static void open_file(const struct node *node, unsigned pid, unsigned fd, const char *target)
 {
     char path[96];
@@ -176,6 +177,12 @@ static void cycles_count_as_their_part_of_all_cycles(void **state)
     show(node, 7, 3, 1, "drm-cycles-rcs:\t900\ndrm-total-cycles-rcs:\t6000\n");
     look(node, SECOND);
     expect_one(node, 7, 0); /* of none that passed */
+    show(node, 7, 3, 1, "drm-cycles-rcs:\t900\ndrm-total-cycles-rcs:\t100\n");
+    look(node, SECOND); /* the GPU slept, and its clock began anew */
+    expect_one(node, 7, 0);
+    show(node, 7, 3, 1, "drm-cycles-rcs:\t1400\ndrm-total-cycles-rcs:\t1100\n");
+    look(node, SECOND);
+    expect_one(node, 7, 500000);
 }
 
 static void nobody_worked_longer_than_it_took(void **state)
@@ -302,14 +309,18 @@ static void a_process_that_opens_a_card_late_is_found(void **state)
     open_file(node, 7, 3, "/etc/passwd");
     look(node, 0);
     assert_int_equal(visit(node).count, 0);
-    open_file(node, 7, 4, RENDER);
+    open_file(node, 7, 4, RENDER); /* one more: at the next search */
     show_render_ms(node, 7, 4, 1, 0);
-    look(node, 10 * SECOND);
+    look(node, SECOND);
     assert_int_equal(visit(node).count, 1);
     open_file(node, 8, 3, RENDER); /* a new process, sooner */
     show_render_ms(node, 8, 3, 2, 0);
     look(node, SECOND);
     assert_int_equal(visit(node).count, 2);
+    open_file(node, 7, 3, RENDER); /* as many: when all are searched */
+    show_render_ms(node, 7, 3, 3, 0);
+    look(node, 10 * SECOND);
+    assert_int_equal(visit(node).count, 3);
 }
 
 static void processes_that_cannot_be_searched_are_reported(void **state)

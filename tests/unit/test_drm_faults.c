@@ -6,6 +6,7 @@
 #include "drm_fixture.h"
 #include "nvml_fixture.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <sys/inotify.h>
 
@@ -417,6 +418,212 @@ static void a_board_that_is_partitioned_while_we_run_is_read_as_partitions(void 
     close_machine(&rig);
 }
 
+struct samples {
+    size_t energy, integral, idle, busy, lost;
+};
+
+static void count_samples(void *watcher, const struct sample *sample)
+{
+    struct samples *samples = watcher;
+
+    samples->energy += sample->kind == SAMPLE_ENERGY;
+    samples->integral += sample->kind == SAMPLE_INTEGRAL;
+    samples->idle += sample->kind == SAMPLE_UTILISATION && sample->utilisation.gpu_percent == 0;
+    samples->busy += sample->kind == SAMPLE_UTILISATION && sample->utilisation.gpu_percent > 0;
+    samples->lost += sample->kind == SAMPLE_LOST;
+}
+
+static void every_window_shows_its_own_work_however_late_the_polls_are(void **state)
+{
+    static const uint64_t steps_us[] = {99000, 99900, 100000, 100100, 103000};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(steps_us); i++) {
+        struct fake_script script = script_like("arc-i915");
+        struct samples samples = {0};
+        struct fake_machine machine;
+        struct rig rig;
+
+        script.processes[0].load = (struct fake_load){.steps = {{0, 1000}}};
+        script.processes[1].pid = 0;
+        open_machine(&rig, &machine, &script);
+        rig.step_us = steps_us[i];
+        play(&rig, 8 * SECOND); /* it begins after 5 */
+        rig.see = count_samples;
+        rig.watcher = &samples;
+        play(&rig, 60 * SECOND);
+        if (samples.idle > 0 || samples.busy < 55)
+            fail_msg("polls of %" PRIu64 " us: %zu of %zu windows look idle", steps_us[i],
+                     samples.idle, samples.idle + samples.busy);
+        close_machine(&rig);
+    }
+}
+
+static void a_counter_that_cannot_be_read_at_first_is_still_the_meter(void **state)
+{
+    struct samples samples = {0};
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    make_machine(&rig, &machine, fake_script_find("mi210"));
+    machine.spared[0] = AMD_FILE("gpu_metrics");
+    spoil_file(&rig, AMD_FILE("gpu_metrics"), EMPTY);
+    rig.see = count_samples;
+    rig.watcher = &samples;
+    rig_add_source(&rig, &drm_source);
+    play(&rig, 3 * SECOND);
+    assert_int_equal(samples.energy + samples.integral, 0);
+    machine.spared[0] = NULL;
+    play(&rig, 10 * SECOND);
+    assert_true(samples.energy >= 9);
+    assert_int_equal(samples.integral, 0);
+    close_machine(&rig);
+}
+
+static void a_card_without_a_readable_counter_is_integrated_after_a_while(void **state)
+{
+    struct samples samples = {0};
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    make_machine(&rig, &machine, fake_script_find("mi210"));
+    machine.spared[0] = AMD_FILE("gpu_metrics");
+    spoil_file(&rig, AMD_FILE("gpu_metrics"), EMPTY);
+    rig.see = count_samples;
+    rig.watcher = &samples;
+    rig_add_source(&rig, &drm_source);
+    play(&rig, 20 * SECOND);
+    assert_int_equal(samples.energy, 0);
+    assert_true(samples.integral >= 15);
+    machine.spared[0] = NULL; /* the two are never mixed */
+    play(&rig, 10 * SECOND);
+    assert_int_equal(samples.energy, 0);
+    close_machine(&rig);
+}
+
+/* Its power contains the processors, which RAPL counts. */
+static void an_apu_is_not_booked_twice_though_its_table_is_newer_or_cannot_be_read(void **state)
+{
+    (void)state;
+    for (int is_newer = 0; is_newer < 2; is_newer++) {
+        struct samples samples = {0};
+        struct fake_machine machine;
+        char table[FAKE_PATH_BYTES], label[FAKE_PATH_BYTES];
+        struct rig rig;
+
+        make_machine(&rig, &machine, fake_script_find("apu"));
+        fake_board_path(&machine, 0, "gpu_metrics", table);
+        tree_write(rig.root, "sys/class/powercap/intel-rapl:0/name", "package-0\n");
+        tree_write(rig.root, "sys/class/powercap/intel-rapl:0/energy_uj", "123456\n");
+        machine.spared[0] = table;
+        spoil_file(&rig, table, is_newer ? FUTURE : EMPTY);
+        tree_write(rig.root, fake_board_path(&machine, 0, "hwmon/hwmon2/in1_label", label),
+                   "vddnb\n");
+        rig.see = count_samples;
+        rig.watcher = &samples;
+        rig_add_source(&rig, &drm_source);
+        play(&rig, 20 * SECOND);
+        assert_int_equal(samples.energy + samples.integral, 0);
+        close_machine(&rig);
+    }
+}
+
+/* A reset is not the end of 32 bits in a table whose counter has 64. */
+static void a_wide_counter_that_begins_anew_is_not_taken_for_a_full_one(void **state)
+{
+    enum { FIRST_J = 64900 }; /* 2^32 counts are 65,536 J */
+    struct fake_script script = script_like("mi300x-spx");
+    uint64_t before_uj, after_uj;
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    script.boards[0].first_uj = FIRST_J * JOULE;
+    open_machine(&rig, &machine, &script);
+    play(&rig, 4 * SECOND);
+    before_uj = fake_counter_uj(&script, 0, last_us(&rig));
+    assert_true(before_uj < 65536 * JOULE);
+    before_uj -= FIRST_J * JOULE;
+    script.boards[0].first_uj = 0;
+    play_whole(&rig, 10 * SECOND);
+    after_uj = fake_counter_uj(&script, 0, last_us(&rig));
+    assert_true(meter_of(&rig, 0)->energy_uj <= before_uj + after_uj);
+    close_machine(&rig);
+}
+
+static void a_driver_that_was_bound_anew_is_read_again(void **state)
+{
+    const struct fake_script *script = fake_script_find("arc-i915");
+    struct samples samples = {0};
+    struct fake_machine machine;
+    uint64_t before_uj;
+    struct rig rig;
+
+    (void)state;
+    open_machine(&rig, &machine, script);
+    rig.see = count_samples;
+    rig.watcher = &samples;
+    play(&rig, 10 * SECOND);
+    before_uj = meter_of(&rig, 0)->energy_uj;
+    /* The device stays, and another directory comes in the place of the driver's. */
+    tree_remove(rig.root, ARC_FILE("hwmon/hwmon2"));
+    tree_write(rig.root, ARC_FILE("hwmon/hwmon2/name"), "i915\n");
+    play_whole(&rig, 30 * SECOND);
+    assert_int_equal(samples.lost, 1);
+    assert_true(meter_of(&rig, 0)->energy_uj > before_uj + 15 * script->boards[0].idle_w * JOULE);
+    close_machine(&rig);
+}
+
+static void a_die_that_could_not_be_read_at_first_is_joined_to_its_board(void **state)
+{
+    struct layouts layouts = {0};
+    char table[FAKE_PATH_BYTES];
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    make_machine(&rig, &machine, fake_script_find("mi250"));
+    fake_board_path(&machine, 1, "gpu_metrics", table);
+    machine.spared[0] = table;
+    spoil_file(&rig, table, EMPTY);
+    rig_add_source(&rig, &drm_source);
+    play(&rig, 5 * SECOND);
+    assert_int_equal(rig.unit_count, 2);
+    machine.spared[0] = NULL;
+    rig.see = keep_layout;
+    rig.watcher = &layouts;
+    play_whole(&rig, 30 * SECOND);
+    assert_int_equal(rig.unit_count, 1);
+    assert_int_equal(layouts.instances, 2);
+    close_machine(&rig);
+}
+
+static void what_an_unseen_client_draws_is_not_idle(void **state)
+{
+    struct fake_script script = script_like("arc-i915");
+    struct fake_machine machine;
+    uint64_t idle_uj, truth_uj;
+    struct rig rig;
+
+    (void)state;
+    script.processes[0].from_ms = 20000;
+    script.processes[0].load = (struct fake_load){.steps = {{0, 1000}}};
+    script.processes[1].pid = 0;
+    open_machine(&rig, &machine, &script);
+    play(&rig, 20 * SECOND); /* the next step starts it */
+    machine.spared[0] = "proc/101/fdinfo/7";
+    play(&rig, rig.step_us);
+    tree_remove(rig.root, "proc/101/fd/7");
+    play_whole(&rig, 30 * SECOND);
+    truth_uj = (uint64_t)(fake_truth_j(&script.processes[0], last_us(&rig)) * 1e6);
+    idle_uj = (last_us(&rig) / SECOND) * script.boards[0].idle_w * JOULE;
+    assert_true(truth_uj > idle_uj);
+    assert_true(meter_of(&rig, 0)->unowned_uj[UNOWNED_IDLE] < idle_uj + idle_uj / 5);
+    close_machine(&rig);
+}
+
 static void move_both(struct rig *rig)
 {
     move_nvml(rig);
@@ -466,6 +673,14 @@ int main(void)
         cmocka_unit_test(a_pid_that_is_used_again_is_another_process),
         cmocka_unit_test(a_card_that_is_suspended_is_not_woken),
         cmocka_unit_test(a_board_that_is_partitioned_while_we_run_is_read_as_partitions),
+        cmocka_unit_test(every_window_shows_its_own_work_however_late_the_polls_are),
+        cmocka_unit_test(a_counter_that_cannot_be_read_at_first_is_still_the_meter),
+        cmocka_unit_test(a_card_without_a_readable_counter_is_integrated_after_a_while),
+        cmocka_unit_test(an_apu_is_not_booked_twice_though_its_table_is_newer_or_cannot_be_read),
+        cmocka_unit_test(a_wide_counter_that_begins_anew_is_not_taken_for_a_full_one),
+        cmocka_unit_test(a_driver_that_was_bound_anew_is_read_again),
+        cmocka_unit_test(a_die_that_could_not_be_read_at_first_is_joined_to_its_board),
+        cmocka_unit_test(what_an_unseen_client_draws_is_not_idle),
         cmocka_unit_test(gpus_of_two_vendors_have_numbers_of_their_own_those_of_nvidia_first),
         cmocka_unit_test(
             whatever_a_file_holds_the_books_balance_and_the_energy_is_there_afterwards),

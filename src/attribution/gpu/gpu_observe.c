@@ -2,9 +2,6 @@
  * worked show its idle levels. */
 #include "attribution/gpu/gpu.h"
 
-/* How far a resting board may be above its idle level, as a part of it: it warms up. */
-enum { IDLE_MARGIN_PART = 8 };
-
 /* Can somebody have worked without a sign of it? In MIG mode each instance has signs of its own. */
 static bool is_activity_unknown(const struct gpu *gpu, const struct window *window, bool context)
 {
@@ -20,16 +17,6 @@ static bool is_activity_unknown(const struct gpu *gpu, const struct window *wind
             return true;
     }
     return window->occupied & ~window->gpm_read;
-}
-
-/* Too much for a context that rests? GPM shows neither video engines nor copies: in MIG mode a
- * window in which nothing else worked may still not be an idle one. */
-static bool is_beyond_idle(const struct idle_levels *idle, uint64_t energy_uj, uint64_t duration_us)
-{
-    uint64_t floor_mw = idle->without_context.level_mw, level_mw = idle->with_context.level_mw;
-    uint64_t most_mw = level_mw > 0 ? level_mw + level_mw / IDLE_MARGIN_PART : 2 * floor_mw;
-
-    return most_mw > 0 && energy_uj / 1000 > most_mw * duration_us / USEC_PER_SEC;
 }
 
 void gpu_observe_window(struct gpu *gpu, const struct window *window)
@@ -53,12 +40,13 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window)
     gpu->samples.are_missing |= busy && is_listed && !gpu->samples.are_made && !gpu->mig;
     busy |= is_activity_unknown(gpu, window, context); /* not known to be idle */
     idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
-    /* A window in which a context came or went shows neither level; a busy one at most that the
-     * level is too high. But the driver's utilisation, a mean over up to a second, outlasts the
-     * process that caused it: then there is no context. */
+    /* GPM shows neither video engines nor copies: in MIG mode a window in which nothing else worked
+     * may still not be an idle one. A window in which a context came or went shows neither level; a
+     * busy one at most that the level is too high. But the driver's utilisation, a mean over up to
+     * a second, outlasts the process that caused it: then there is no context. */
     if (!(window->saw_context && window->saw_no_context) &&
         !((gpu->mig || gpu->samples.are_counted) && context &&
-          is_beyond_idle(&gpu->idle, window->energy_uj, duration_us)) &&
+          idle_is_exceeded(&gpu->idle, window->energy_uj, duration_us)) &&
         (!busy || (is_listed && idle.floor_uj + idle.step_uj == window->energy_uj)))
         idle_learn(&gpu->idle, context, window->energy_uj, duration_us);
 }

@@ -326,7 +326,10 @@ static void settle_board(struct gpu *gpu, const struct window *window)
                        !has_inferred && !gpu->counter_is_integral;
     settled.idle = idle_split(&gpu->idle, claimants->count > 0, window->energy_uj,
                               window->end_us - window->start_us);
-    if (!busy && claimants->count == 0)
+    /* A driver that counts its clients does not tell of those that could not be seen yet. */
+    if (!busy && claimants->count == 0 &&
+        !(gpu->samples.are_counted &&
+          idle_is_exceeded(&gpu->idle, window->energy_uj, window->end_us - window->start_us)))
         settled.idle = (struct idle_part){.floor_uj = window->energy_uj};
 
     if (!sampled && !has_inferred && !(busy && apply_held_shares(gpu, window))) {

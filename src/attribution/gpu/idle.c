@@ -7,6 +7,9 @@
 
 enum { QUANTILE_DIVISOR = 10, QUIET_DIVISOR = 50 };
 
+/* How far a resting board may be above its idle level, as a part of it: it warms up. */
+enum { IDLE_MARGIN_PART = 8 };
+
 static int ascending(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -51,6 +54,14 @@ struct idle_part idle_split(const struct idle_levels *levels, bool context, uint
     part.floor_uj = MIN(energy_at(floor_mw, duration_us), energy_uj);
     part.step_uj = MIN(energy_at(level_mw, duration_us), energy_uj) - part.floor_uj;
     return part;
+}
+
+bool idle_is_exceeded(const struct idle_levels *levels, uint64_t energy_uj, uint64_t duration_us)
+{
+    uint64_t floor_mw = levels->without_context.level_mw, level_mw = levels->with_context.level_mw;
+    uint64_t most_mw = level_mw > 0 ? level_mw + level_mw / IDLE_MARGIN_PART : 2 * floor_mw;
+
+    return most_mw > 0 && energy_uj > energy_at(most_mw, duration_us);
 }
 
 uint64_t idle_floor(struct idle_levels *levels, uint64_t busy_us, uint64_t capacity_us,

@@ -36,6 +36,9 @@ void idle_learn(struct idle_levels *levels, bool context, uint64_t energy_uj, ui
 struct idle_part idle_split(const struct idle_levels *levels, bool context, uint64_t energy_uj,
                             uint64_t duration_us);
 
+/* Too much for a board that rests, with or without a context? False before a level was seen. */
+bool idle_is_exceeded(const struct idle_levels *levels, uint64_t energy_uj, uint64_t duration_us);
+
 /* For meters without contexts: learns from the window if the CPUs were idle, busy for at most a
  * fiftieth of their capacity, and returns its floor. */
 uint64_t idle_floor(struct idle_levels *levels, uint64_t busy_us, uint64_t capacity_us,

@@ -383,7 +383,7 @@ static int table_parse(struct span table, struct amd_metrics *metrics)
     if (metrics->format == 1 && metrics->content == 9)
         return attributes_parse(table, metrics);
     if (!layout)
-        return -ENOTSUP;
+        return 0;
     /* 1.6 had other offsets, and another size, while it was developed. */
     if (table.len != layout->bytes)
         return -EINVAL;

@@ -55,8 +55,8 @@ struct amd_metrics {
     uint64_t xcc_busy[AMD_XCCS_MAX];
 };
 
-/* `data` may be unaligned, and longer than the table. -EINVAL: not such a table, cut off, or its
- * size is not that of its revision; -ENOTSUP: an unknown revision. */
+/* `data` may be unaligned, and longer than the table. Of an unknown revision no metric is valid.
+ * -EINVAL: not such a table, cut off, or its size is not that of its revision. */
 int amd_metrics_parse(const void *data, size_t size, struct amd_metrics *ret_metrics);
 
 /* Exact, rounded down; saturates instead of overflowing. */

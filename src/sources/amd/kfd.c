@@ -163,11 +163,11 @@ static int read_nodes(int sysfs_fd, struct kfd_topology *topology)
     if (!directory)
         return errno == ENOENT ? -ENODEV : -errno;
     count = list_nodes(directory, numbers);
-    topology->count = 0;
+    topology->count = topology->denied = 0;
     for (size_t i = 0; i < count && topology->count < KFD_NODES_MAX && !is_transient(r); i++) {
         r = read_node(dirfd(directory), numbers[i], &topology->nodes[topology->count]);
-        if (r == 0)
-            topology->count++;
+        topology->count += r == 0;
+        topology->denied += r == -EPERM; /* kfd_devcgroup_check_permission */
     }
     closedir(directory);
     return is_transient(r) ? r : 0;

@@ -29,6 +29,7 @@ struct kfd_topology {
     uint64_t generation;
     struct kfd_node nodes[KFD_NODES_MAX]; /* in the kernel's order; further ones are left out */
     size_t count;
+    size_t denied; /* GPUs that the reader's device cgroup forbids: their files give EPERM */
 };
 
 /* Pure. Parses nodes/N/properties; `gpu_id` stays 0, because it has a file of its own. -EINVAL:

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/array.h"
@@ -18,8 +19,8 @@ enum {
     PATH_BYTES = 64,
 };
 
-/* New processes are searched every second, and all of them every so often: a process may open a
- * card late in its life. */
+/* Processes that are new or have opened files are searched every second, and all of them every so
+ * often: one file may have been closed for another. */
 static const uint64_t NEW_US = USEC_PER_SEC, ALL_US = 10 * USEC_PER_SEC;
 
 /* Who has a client last may be found only when all of them are searched: until then its counts are
@@ -68,7 +69,7 @@ void drm_clients_init(struct drm_clients *clients, const struct host *host)
 void drm_clients_done(struct drm_clients *clients)
 {
     table_done(&clients->clients);
-    free(clients->pids);
+    free(clients->searched);
     pthread_mutex_destroy(&clients->lock);
 }
 
@@ -96,7 +97,7 @@ static double engine_us(struct drm_engine *last, const struct drm_engine *now, d
     last->has_cycles |= now->has_cycles;
     last->busy_ns = MAX(last->busy_ns, now->busy_ns);
     last->cycles = MAX(last->cycles, now->cycles);
-    last->total_cycles = MAX(last->total_cycles, now->total_cycles);
+    last->total_cycles = now->total_cycles; /* the GPU's own clock, which a deep sleep resets */
     return MIN(busy_us, elapsed_us * now->capacity) / now->capacity;
 }
 
@@ -193,14 +194,20 @@ static void reread(struct drm_clients *clients, uint64_t mono_us)
     }
 }
 
+static bool is_forbidden(int error)
+{
+    return error == EACCES || error == EPERM;
+}
+
 /* Most descriptors need not be read: sockets and pipes have no path, and nobody can make a card's
  * node at these. At any other path a tenant can, and would hide there. */
-static bool may_be_card(int directory_fd, const char *name)
+static bool may_be_card(struct drm_clients *clients, int directory_fd, const char *name)
 {
     static const char *const others[] = {"/dev/null", "/dev/urandom"};
     char target[16];
     ssize_t n = readlinkat(directory_fd, name, target, sizeof(target));
 
+    clients->is_partial |= n < 0 && is_forbidden(errno);
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)
         if (n == (ssize_t)strlen(others[i]) && memcmp(target, others[i], (size_t)n) == 0)
             return false;
@@ -215,13 +222,13 @@ static void search_process(struct drm_clients *clients, uint32_t pid, uint64_t m
 
     snprintf(path, sizeof(path), "%u/fd", pid);
     directory = fs_open_dir(clients->host->procfs_fd, path);
-    clients->is_partial |= !directory && errno == EACCES;
+    clients->is_partial |= !directory && is_forbidden(errno);
     while (directory && (entry = readdir(directory))) {
         struct drm_client read;
         uint64_t fd;
 
         if (parse_u64_max(span_of(entry->d_name), UINT32_MAX, &fd) == 0 &&
-            may_be_card(dirfd(directory), entry->d_name) &&
+            may_be_card(clients, dirfd(directory), entry->d_name) &&
             read_client(clients->host, pid, (uint32_t)fd, &read))
             take_client(clients, pid, (uint32_t)fd, &read, mono_us);
     }
@@ -229,17 +236,28 @@ static void search_process(struct drm_clients *clients, uint32_t pid, uint64_t m
         closedir(directory);
 }
 
-static int by_number(const void *a, const void *b)
+static int by_pid(const void *a, const void *b)
 {
-    const uint32_t *x = a, *y = b;
+    const struct drm_searched *x = a, *y = b;
 
-    return (*x > *y) - (*x < *y);
+    return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* All pids, in order. 0 or -errno. */
-static int list_pids(const struct host *host, uint32_t **ret_pids, size_t *ret_count)
+/* How many descriptors a process has open: the kernel's size of their directory. */
+static uint64_t count_fds(const struct host *host, uint32_t pid)
 {
-    _cleanup_free_ uint32_t *pids = NULL;
+    char path[PATH_BYTES];
+    struct stat status;
+
+    snprintf(path, sizeof(path), "%u/fd", pid);
+    return fstatat(host->procfs_fd, path, &status, 0) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+/* All processes, in the order of their pids. 0 or -errno. */
+static int list_processes(const struct host *host, struct drm_searched **ret_processes,
+                          size_t *ret_count)
+{
+    _cleanup_free_ struct drm_searched *processes = NULL;
     DIR *directory = fs_open_dir(host->procfs_fd, ".");
     size_t count = 0, capacity = 0;
     const struct dirent *entry;
@@ -249,32 +267,38 @@ static int list_pids(const struct host *host, uint32_t **ret_pids, size_t *ret_c
         return -errno;
     while ((entry = readdir(directory)))
         if (parse_u64_max(span_of(entry->d_name), INT32_MAX, &pid) == 0 &&
-            array_reserve(&pids, &capacity, count, sizeof(*pids)))
-            pids[count++] = (uint32_t)pid;
+            array_reserve(&processes, &capacity, count, sizeof(*processes)))
+            processes[count++] =
+                (struct drm_searched){(uint32_t)pid, count_fds(host, (uint32_t)pid)};
     closedir(directory);
     if (count > 0)
-        qsort(pids, count, sizeof(*pids), by_number);
-    *ret_pids = TAKE_PTR(pids);
+        qsort(processes, count, sizeof(*processes), by_pid);
+    *ret_processes = TAKE_PTR(processes);
     *ret_count = count;
     return 0;
 }
 
 static void search(struct drm_clients *clients, bool all, uint64_t mono_us)
 {
-    uint32_t *pids = NULL;
+    struct drm_searched *processes = NULL;
+    const struct drm_searched *last;
     size_t count = 0;
 
-    if (list_pids(clients->host, &pids, &count) < 0)
+    if (list_processes(clients->host, &processes, &count) < 0)
         return;
     if (all)
         clients->is_partial = false;
-    for (size_t i = 0; i < count; i++)
-        if (all || clients->pid_count == 0 ||
-            !bsearch(&pids[i], clients->pids, clients->pid_count, sizeof(*pids), by_number))
-            search_process(clients, pids[i], mono_us);
-    free(clients->pids);
-    clients->pids = pids;
-    clients->pid_count = count;
+    for (size_t i = 0; i < count; i++) {
+        last = clients->searched_count > 0
+                   ? bsearch(&processes[i], clients->searched, clients->searched_count,
+                             sizeof(*processes), by_pid)
+                   : NULL;
+        if (all || !last || last->fd_count != processes[i].fd_count)
+            search_process(clients, processes[i].pid, mono_us);
+    }
+    free(clients->searched);
+    clients->searched = processes;
+    clients->searched_count = count;
 }
 
 static void forget_gone(struct drm_clients *clients, uint64_t mono_us)
@@ -292,9 +316,9 @@ void drm_clients_look(struct drm_clients *clients, uint64_t interval_us, uint64_
     HOLD_LOCK(&clients->lock);
     bool all = mono_us >= clients->search_all_us;
 
-    if (mono_us < clients->look_us)
+    if (clients->round > 0 && mono_us < clients->look_us + interval_us)
         return;
-    clients->look_us = mono_us + interval_us;
+    clients->look_us = mono_us;
     clients->round++;
     reread(clients, mono_us);
     if (all || mono_us >= clients->search_us) {

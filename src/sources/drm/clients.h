@@ -13,13 +13,20 @@
 #include "host/host.h"
 #include "sources/drm/fdinfo.h"
 
+/* A process whose descriptors were listed, and how many it had. */
+struct drm_searched {
+    uint32_t pid;
+    uint64_t fd_count; /* 0: Linux before 6.2 does not tell */
+};
+
 struct drm_clients {
     pthread_mutex_t lock;
     const struct host *host;
-    struct table clients; /* by card and id */
-    uint32_t *pids;       /* whose descriptors were listed at the last search, in order */
-    size_t pid_count;
-    uint64_t look_us, search_us, search_all_us; /* when due next, by the monotonic clock */
+    struct table clients;          /* by card and id */
+    struct drm_searched *searched; /* at the last search, in the order of their pids */
+    size_t searched_count;
+    uint64_t look_us;                  /* when it last looked; all by the monotonic clock */
+    uint64_t search_us, search_all_us; /* when due next */
     uint64_t round;
     bool is_partial;
 };
@@ -27,7 +34,7 @@ struct drm_clients {
 void drm_clients_init(struct drm_clients *clients, const struct host *host);
 void drm_clients_done(struct drm_clients *clients);
 
-/* Looks again, unless that was done less than `interval_us` ago. */
+/* Looks again, unless that was done less than `interval_us` ago: cards share a look. */
 void drm_clients_look(struct drm_clients *clients, uint64_t interval_us, uint64_t mono_us);
 
 /* Could the descriptors of some processes not be listed? Then cards may work for unseen clients. */

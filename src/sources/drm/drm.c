@@ -184,14 +184,22 @@ static int drm_open(const struct source_context *context, void **ret_state, stru
     return 0;
 }
 
-/* The number of a card: the one that it had, or the next. SAMPLE_GPU_MAX: there is none left. */
-static uint32_t index_of(struct drm_shared *shared, const char *pci)
+/* The number that a card has, or the next that is free. SAMPLE_GPU_MAX: there is none left. */
+static uint32_t find_index(const struct drm_shared *shared, const char *pci)
 {
     uint32_t index = shared->first_index;
 
     while (index < SAMPLE_GPU_MAX && shared->pci[index][0] != '\0' &&
            strcmp(shared->pci[index], pci) != 0)
         index++;
+    return index;
+}
+
+/* Gives it that number for good. */
+static uint32_t index_of(struct drm_shared *shared, const char *pci)
+{
+    uint32_t index = find_index(shared, pci);
+
     if (index < SAMPLE_GPU_MAX)
         snprintf(shared->pci[index], sizeof(shared->pci[index]), "%s", pci);
     return index;
@@ -209,6 +217,7 @@ static int add_card(struct drm_shared *shared, uint32_t index, const struct drm_
 
     if (r < 0)
         return error_set(err, r, "out of memory");
+    shared->die_counts[index] = found->die_count;
     snprintf(unit.name, sizeof(unit.name), "drm/%u", index);
     r = context->add_unit(context, &unit);
     if (r < 0) {
@@ -216,6 +225,18 @@ static int add_card(struct drm_shared *shared, uint32_t index, const struct drm_
         return error_set(err, r, "GPU %u: %s", index, strerror(-r));
     }
     return 0;
+}
+
+/* A die that could not be read for a moment was taken for a board of its own. */
+static void rejoin_dies(struct drm_shared *shared, const struct drm_found *found)
+{
+    for (size_t d = 0; found->die_count > 1 && d < found->die_count; d++) {
+        uint32_t index = find_index(shared, found->dies[d].pci);
+
+        if (index < SAMPLE_GPU_MAX && atomic_load(&shared->running[index]) &&
+            shared->die_counts[index] == 1)
+            atomic_store(&shared->is_outdated[index], true);
+    }
 }
 
 /* Its units add the samples. */
@@ -235,10 +256,12 @@ static int drm_read(void *state, struct batch *batch, struct error *err)
     count = drm_find_cards(shared->context->host, cards);
     for (size_t i = 0; i < count; i++) {
         uint32_t index = index_of(shared, cards[i].dies[0].pci);
-        int r = index < SAMPLE_GPU_MAX && !atomic_load(&shared->running[index])
-                    ? add_card(shared, index, &cards[i], err)
-                    : 0;
+        int r;
 
+        rejoin_dies(shared, &cards[i]);
+        r = index < SAMPLE_GPU_MAX && !atomic_load(&shared->running[index])
+                ? add_card(shared, index, &cards[i], err)
+                : 0;
         result = r < 0 ? r : result;
     }
     return result;

@@ -20,7 +20,7 @@
 
 extern const struct source_ops drm_source;
 
-enum { DRM_CARDS_MAX = 64, DRM_DIES_MAX = 2, DRM_TEXT_BYTES = 96 };
+enum { DRM_CARDS_MAX = 256, DRM_DIES_MAX = 2, DRM_TEXT_BYTES = 96 };
 
 /* A device of the PCI bus. */
 struct drm_die {
@@ -55,6 +55,9 @@ struct drm_shared {
     uint64_t polls_per_window;
     char pci[SAMPLE_GPU_MAX][SAMPLE_PCI_BYTES]; /* by index: a card keeps its number */
     atomic_bool running[SAMPLE_GPU_MAX];
+    /* The card is a die of a board that was found to have more of them: it must begin anew. */
+    atomic_bool is_outdated[SAMPLE_GPU_MAX];
+    size_t die_counts[SAMPLE_GPU_MAX];
     uint64_t next_search_us;
 };
 
@@ -118,6 +121,7 @@ struct drm_card {
     uint64_t generation;  /* of the topology */
     char profile[16];     /* "CPX" */
     bool is_apu;          /* its power contains that of the processors */
+    uint32_t failures;    /* windows in which gpu_metrics could not be read, until it could */
     struct counter count; /* of energy: in 2^-16 J */
     uint64_t first_count;
 
@@ -143,6 +147,7 @@ struct drm_poll {
 /* What a card shows of itself at the end of a window. */
 struct drm_meters {
     bool has_energy, has_power, has_activity;
+    bool may_have_energy; /* it could not be read, but perhaps soon */
     uint64_t energy_uj, power_uw;
     struct sample_utilisation utilisation;
 };
@@ -176,6 +181,8 @@ extern const struct source_ops drm_card_unit;
 /* For `check`, too. 0 or -errno with a text. */
 int drm_card_open(struct drm_card *card, struct error *err);
 void drm_card_close(struct drm_card *card);
+/* A read would wake a device that the kernel has suspended. */
+bool drm_card_is_suspended(const struct drm_card *card);
 
 bool drm_poll_is_over(const struct drm_poll *poll);
 void drm_poll_out_of_memory(struct drm_poll *poll);

@@ -1,8 +1,10 @@
 /* AMD: gpu_metrics, hwmon and KFD. */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/fs.h"
 #include "core/macros.h"
@@ -12,16 +14,22 @@
 #include "sources/drm/drm.h"
 #include "sources/overlap.h"
 
-enum { PATH_BYTES = 320, NARROW_BITS = 32 };
+enum { PATH_BYTES = 320, NARROW_BITS = 32, NARROW_CONTENT_MAX = 3 };
+
+/* The table cannot be read while the GPU is being reset, or wakes up; after so many windows it is
+ * taken to have none. */
+enum { FAILURES_MAX = 5 };
 
 /* Counts of 2^-16 J: no board draws 4 kW. */
 static const uint64_t COUNTS_PER_S_MAX = 4000 << 16;
 
+/* False: none of them is valid. */
 static bool read_metrics(int device_fd, struct amd_metrics *ret_metrics)
 {
     char data[AMD_METRICS_BYTES + 1];
     size_t len;
 
+    *ret_metrics = (struct amd_metrics){0};
     return fs_read_at(device_fd, "gpu_metrics", data, sizeof(data), &len) == 0 &&
            amd_metrics_parse(data, len, ret_metrics) == 0;
 }
@@ -29,6 +37,15 @@ static bool read_metrics(int device_fd, struct amd_metrics *ret_metrics)
 static bool has(const struct amd_metrics *metrics, enum amd_metric metric)
 {
     return metrics->valid & 1U << metric;
+}
+
+/* By the tables of APUs or, if none was read, by a voltage that only they have
+ * (hwmon_attributes_visible in amdgpu_pm.c). */
+static bool is_apu(const struct drm_card *card, const struct amd_metrics *metrics)
+{
+    return metrics->format > 0
+               ? metrics->format > 1
+               : card->hwmon_fd >= 0 && faccessat(card->hwmon_fd, "in1_label", F_OK, 0) == 0;
 }
 
 /* Of MI250 and MI250X, the first die counts the energy of both; the other one reports zeros
@@ -162,7 +179,6 @@ static void read_parts(struct drm_poll *poll, bool always)
 struct kfd_look {
     struct drm_poll *poll;
     uint32_t part;
-    bool with_occupancy;
 };
 
 static int take_usage(void *context, const struct kfd_usage *usage)
@@ -231,7 +247,7 @@ static void read_processes(struct drm_poll *poll)
     for (size_t i = 0; i < card->process_count; i++)
         card->processes[i].kfd.is_present = false;
     for (size_t i = 0; i < card->part_count; i++) {
-        struct kfd_look look = {poll, (uint32_t)i, with_occupancy};
+        struct kfd_look look = {poll, (uint32_t)i};
 
         (void)kfd_each_process(card->shared->context->host->sysfs_fd, card->parts[i].gpu_id,
                                with_occupancy, take_usage, &look);
@@ -251,13 +267,15 @@ static void read_processes(struct drm_poll *poll)
 
 /* In the revisions up to 1.3 some chips count 32 bits only, which are full after 65 kJ: until more
  * was seen, a count that goes back is taken as a full one. */
-static void take_energy(struct drm_poll *poll, uint64_t count, struct drm_meters *meters)
+static void take_energy(struct drm_poll *poll, const struct amd_metrics *metrics,
+                        struct drm_meters *meters)
 {
     struct drm_card *card = poll->card;
+    uint64_t count = metrics->values[AMD_ENERGY];
 
     if (card->energy == DRM_ENERGY_UNKNOWN && count == 0)
         return; /* it has no counter */
-    if (count >> NARROW_BITS)
+    if (count >> NARROW_BITS || metrics->format > 1 || metrics->content > NARROW_CONTENT_MAX)
         counter_limit(&card->count, 0, COUNTS_PER_S_MAX);
     if (!card->count.has_last)
         card->first_count = count;
@@ -308,8 +326,7 @@ static void read_instant(const struct drm_card *card, struct drm_meters *meters)
 {
     struct amd_metrics metrics;
 
-    if (!read_metrics(card->device_fds[0], &metrics))
-        metrics.valid = 0;
+    (void)read_metrics(card->device_fds[0], &metrics);
     take_activity(card, &metrics, meters);
     meters->has_power = find_power(card, &metrics, &meters->power_uw);
 }
@@ -338,10 +355,14 @@ static void read_meters(struct drm_poll *poll, struct drm_meters *meters)
     struct amd_metrics metrics = {0};
     uint64_t value;
 
-    if (read_metrics(card->device_fds[0], &metrics))
-        card->is_apu = metrics.format > 1;
-    else
-        metrics.valid = 0;
+    if (read_metrics(card->device_fds[0], &metrics)) {
+        card->failures = FAILURES_MAX;
+        card->is_apu = is_apu(card, &metrics);
+    } else {
+        card->failures += card->failures < FAILURES_MAX;
+        meters->may_have_energy = card->failures < FAILURES_MAX;
+        card->is_apu |= is_apu(card, &metrics);
+    }
     take_activity(card, &metrics, meters);
     take_utilisation(card, &metrics, &meters->utilisation);
     if (find(&metrics, AMD_MEMORY_MHZ, card->hwmon_fd, "freq2_input", 1000000, &value))
@@ -350,7 +371,7 @@ static void read_meters(struct drm_poll *poll, struct drm_meters *meters)
         drm_poll_add_gauge(poll, GPU_GAUGE_MEMORY_TEMPERATURE_C, value);
     meters->has_power = find_power(card, &metrics, &meters->power_uw);
     if (has(&metrics, AMD_ENERGY))
-        take_energy(poll, metrics.values[AMD_ENERGY], meters);
+        take_energy(poll, &metrics, meters);
     /* The processors' own meter has it. */
     if (card->energy == DRM_ENERGY_UNKNOWN && card->is_apu &&
         overlap_rapl_measures(context->host, context->switches, METER_PACKAGE))
@@ -365,33 +386,41 @@ static void check(struct report *report, const struct drm_card *card)
     char what[64];
     uint64_t power_uw;
     bool is_read = read_metrics(card->device_fds[0], &metrics);
-    bool is_apu = is_read && metrics.format > 1;
+    bool in_package = is_apu(card, &metrics) &&
+                      overlap_rapl_measures(host, card->shared->context->switches, METER_PACKAGE);
 
     snprintf(what, sizeof(what), "gpu %u: energy", card->index);
     if (is_read && has(&metrics, AMD_ENERGY) && metrics.values[AMD_ENERGY] > 0)
         report_add(report, what, VERDICT_OK, NULL, "counted by gpu_metrics %u.%u", metrics.format,
                    metrics.content);
-    else if (is_apu && overlap_rapl_measures(host, card->shared->context->switches, METER_PACKAGE))
+    else if (in_package)
         report_add(report, what, VERDICT_OK, NULL,
                    "part of the package's energy, which RAPL counts: not booked again");
-    else if (drm_read_number(card->hwmon_fd, "power1_average", &power_uw) ||
-             drm_read_number(card->hwmon_fd, "power1_input", &power_uw))
+    else if (find_power(card, &metrics, &power_uw))
         report_add(report, what, VERDICT_LIMITED, NULL,
-                   "no counter: its power is integrated instead, always estimated%s",
-                   is_apu ? "; it contains the processors" : "");
+                   "no counter%s: its power is integrated instead, always estimated%s",
+                   is_read && metrics.valid == 0 ? " that is known here, gpu_metrics is newer" : "",
+                   is_apu(card, &metrics) ? "; it contains the processors" : "");
     else
         report_add(report, what, VERDICT_MISSING,
                    "use a kernel with amdgpu's gpu_metrics (5.10 or newer), and mount the host's "
                    "/sys",
                    "neither gpu_metrics nor the power of hwmon can be read");
     snprintf(what, sizeof(what), "gpu %u: compute processes", card->index);
-    if (kfd_read_topology(host->sysfs_fd, &topology) == 0)
-        report_add(report, what, VERDICT_OK, NULL, "by KFD, %zu node%s", topology.count,
-                   PLURAL_S(topology.count));
-    else
+    if (kfd_read_topology(host->sysfs_fd, &topology) < 0)
         report_add(report, what, VERDICT_LIMITED,
                    "load amdgpu with KFD (CONFIG_HSA_AMD), and mount the host's /sys",
                    "there is no /sys/class/kfd: programs of ROCm are not seen");
+    else if (topology.denied > 0)
+        report_add(report, what, VERDICT_LIMITED,
+                   "systemd: DeviceAllow=char-drm rw; Docker: --device-cgroup-rule 'c 226:* rw'; "
+                   "Kubernetes: kubernetes/amd-patch.yaml",
+                   "the device cgroup forbids %zu GPU%s, so that KFD hides them: programs of ROCm "
+                   "are not seen there",
+                   topology.denied, PLURAL_S(topology.denied));
+    else
+        report_add(report, what, VERDICT_OK, NULL, "by KFD, %zu node%s", topology.count,
+                   PLURAL_S(topology.count));
 }
 
 const struct drm_vendor drm_amd = {

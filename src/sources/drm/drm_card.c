@@ -137,8 +137,7 @@ void drm_card_close(struct drm_card *card)
         close(TAKE_FD(card->hwmon_fd));
 }
 
-/* A read would wake a device that the kernel has suspended. */
-static bool is_suspended(const struct drm_card *card)
+bool drm_card_is_suspended(const struct drm_card *card)
 {
     char text[NUMBER_BYTES];
 
@@ -148,10 +147,13 @@ static bool is_suspended(const struct drm_card *card)
 
 static bool is_gone(const struct drm_card *card)
 {
+    if (atomic_load(&card->shared->is_outdated[card->index]))
+        return true;
     for (size_t i = 0; i < card->found.die_count; i++)
         if (faccessat(card->device_fds[i], "vendor", F_OK, 0) < 0)
             return true;
-    return false;
+    /* The device outlives its driver, the files of the driver do not. */
+    return card->hwmon_fd >= 0 && faccessat(card->hwmon_fd, "name", F_OK, 0) < 0;
 }
 
 /* 0: none. */
@@ -227,8 +229,10 @@ static void pass_energy(struct drm_poll *poll, const struct drm_meters *meters)
     if (meters->has_power)
         drm_poll_add(poll,
                      (struct sample){.kind = SAMPLE_POWER, .power_mw = meters->power_uw / 1000});
-    if (card->energy == DRM_ENERGY_UNKNOWN && (meters->has_energy || meters->has_power))
-        card->energy = meters->has_energy ? DRM_ENERGY_COUNTER : DRM_ENERGY_INTEGRAL;
+    if (card->energy == DRM_ENERGY_UNKNOWN && meters->has_energy)
+        card->energy = DRM_ENERGY_COUNTER;
+    else if (card->energy == DRM_ENERGY_UNKNOWN && meters->has_power && !meters->may_have_energy)
+        card->energy = DRM_ENERGY_INTEGRAL;
     if (card->energy == DRM_ENERGY_COUNTER && meters->has_energy)
         drm_poll_add(poll, (struct sample){.kind = SAMPLE_ENERGY, .counter_uj = meters->energy_uj});
     if (card->energy == DRM_ENERGY_INTEGRAL && meters->has_power) {
@@ -316,7 +320,7 @@ static int card_read(void *state, struct batch *batch, struct error *err)
         poll.result = drm_card_open(card, err);
     else if (poll.window_ends && is_gone(card))
         poll.result = error_set(err, -ENODEV, "GPU %u: it was removed", card->index);
-    if (poll.result == 0 && !is_suspended(card))
+    if (poll.result == 0 && !drm_card_is_suspended(card))
         card_poll(&poll);
     if (poll.result == -ENODEV)
         (void)batch_add(
@@ -354,6 +358,7 @@ int drm_card_new(struct drm_shared *shared, uint32_t index, const struct drm_fou
     card->integrator.stale_us = STALE_POWER_US;
     card->pids = (struct gpu_pids){.context = shared->context, .proc = &shared->proc, .gpu = index};
     atomic_fetch_add(&shared->references, 1);
+    atomic_store(&shared->is_outdated[index], false);
     atomic_store(&shared->running[index], true);
     *ret_state = card;
     return 0;

@@ -7,9 +7,9 @@
 #include "core/map.h"
 #include "sources/drm/drm.h"
 
-/* Clients are read this often while processes share a card, and else once in a window: one that
- * closes the card takes along what it did since. */
-static const uint64_t LOOK_US = 200000;
+/* Clients are read at the end of each window, unless another card has just done so, and while
+ * processes share a card also in between: one that closes it takes along what it did since. */
+static const uint64_t END_US = 50000, SHARED_US = 200000;
 
 static struct drm_process *find(const struct drm_card *card, uint32_t pid)
 {
@@ -79,9 +79,9 @@ static void read_clients(struct drm_poll *poll)
 {
     struct drm_card *card = poll->card;
     struct drm_clients *clients = &card->shared->clients;
-    uint64_t window_us = card->shared->context->interval_us;
 
-    drm_clients_look(clients, card->process_count > 1 ? LOOK_US : window_us, poll->mono_us);
+    if (poll->window_ends || card->process_count > 1)
+        drm_clients_look(clients, poll->window_ends ? END_US : SHARED_US, poll->mono_us);
     for (size_t d = 0; d < card->found.die_count; d++) {
         struct client_visit visit = {poll, card->found.die_count > 1 ? 1U << d : 0};
 
