@@ -82,7 +82,8 @@ static struct workload_owner container(const char *id)
     return owner;
 }
 
-/* The minors in `found`, "!" before those by privilege; the result otherwise. */
+/* The minors in `found`, "!" before those by privilege, "r" before render nodes; the result
+ * otherwise. */
 static int find(const struct node *node, uint32_t pid, device_nodes_stat *how, char *found)
 {
     const struct workload_owner owner = container(A);
@@ -91,9 +92,11 @@ static int find(const struct node *node, uint32_t pid, device_nodes_stat *how, c
 
     found[0] = '\0';
     for (size_t i = 0; i < gpus.count; i++) {
-        assert_int_equal(gpus.items[i].kind, ALLOCATION_MINOR);
-        sprintf(found + strlen(found), "%s%s%u", i ? " " : "",
-                gpus.items[i].is_privileged ? "!" : "", gpus.items[i].index);
+        bool is_render = gpus.items[i].kind == ALLOCATION_RENDER;
+
+        assert_true(is_render || gpus.items[i].kind == ALLOCATION_MINOR);
+        sprintf(found + strlen(found), "%s%s%s%u", i ? " " : "",
+                gpus.items[i].is_privileged ? "!" : "", is_render ? "r" : "", gpus.items[i].index);
     }
     return r;
 }
@@ -110,6 +113,21 @@ static void the_nodes_in_a_containers_dev_are_its_gpus(void **state)
     put_node(node, 10, "nvidia-modeset", 195, 254);
     assert_int_equal(find(node, 10, stat_at, found), 0);
     assert_string_equal(found, "0 3 11");
+}
+
+static void render_nodes_are_gpus_of_other_vendors(void **state)
+{
+    struct node *node = *state;
+    char found[1024];
+
+    put_process(node, 10, IN_A);
+    put_node(node, 10, "dri/card0", 226, 0);
+    put_node(node, 10, "dri/renderD128", 226, 128);
+    put_node(node, 10, "dri/renderD130", 226, 130);
+    put_node(node, 10, "dri/renderD131", 226, 132);
+    put_node(node, 10, "dri/renderD132", 195, 132);
+    assert_int_equal(find(node, 10, stat_at, found), 0);
+    assert_string_equal(found, "r128 r130");
 }
 
 static void what_is_no_node_of_that_number_is_no_gpu(void **state)
@@ -362,6 +380,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         node_test(the_nodes_in_a_containers_dev_are_its_gpus),
+        node_test(render_nodes_are_gpus_of_other_vendors),
         node_test(what_is_no_node_of_that_number_is_no_gpu),
         node_test(ordinary_files_are_no_nodes),
         node_test(two_stats_are_enough_where_there_is_no_driver),

@@ -39,6 +39,9 @@ static const char *shown(void)
         case ALLOCATION_MINOR:
             snprintf(name, sizeof(name), "m%u", gpu->index);
             break;
+        case ALLOCATION_RENDER:
+            snprintf(name, sizeof(name), "r%u", gpu->index);
+            break;
         case ALLOCATION_GPU_UUID:
         case ALLOCATION_MIG_UUID:
             snprintf(name, sizeof(name), "%s", gpu->id);
@@ -326,6 +329,10 @@ static void cri_grants_gpus_by_nodes_cdi_and_runtime(void **state)
          "{\"type\":\"b\",\"major\":195,\"minor\":0},{\"type\":\"c\",\"major\":195,\"minor\":-1},"
          "{\"type\":\"c\",\"major\":\"195\",\"minor\":0},{\"major\":195,\"minor\":0},7,null]}}}",
          ""},
+        {"{\"runtimeSpec\":{\"linux\":{\"devices\":["
+         "{\"type\":\"c\",\"major\":226,\"minor\":129},{\"type\":\"c\",\"major\":226,\"minor\":0},"
+         "{\"type\":\"c\",\"major\":226,\"minor\":4711}]}}}",
+         "r129"},
         {"{\"runtimeSpec\":{\"linux\":{\"devices\":null}}}", ""},
         {"{\"runtimeSpec\":null,\"config\":7}", ""},
         {"[]", ""},
@@ -465,6 +472,70 @@ static void an_attachment_is_of_the_gpu_that_it_names(void **state)
     }
 }
 
+static void gpus_of_amd_and_intel_are_found_by_their_own_ids(void **state)
+{
+    enum { NO = -2, WHOLE = -1 };
+    static const struct snapshot_mig_device partitions[] = {
+        {0, 0, "PCI-0000:63:00.0", "CPX", 128, {.is_known = false}},
+        {1, 0, "amdgpu_xcp_1", "CPX", 129, {.is_known = false}}};
+    static const struct snapshot_mig_device dies[] = {
+        {0, 0, "PCI-0000:63:00.0", "die", 128, {.is_known = false}},
+        {1, 0, "PCI-0000:64:00.0", "die", 129, {.is_known = false}}};
+    const struct snapshot_gpu gpus[] = {
+        {.uuid = "AMD-1f0a",
+         .pci = "0000:63:00.0",
+         .has_minor = true,
+         .minor = 1,
+         .render_minor = 128},
+        {.uuid = "AMD-1f0a",
+         .pci = "0000:63:00.0",
+         .has_minor = true,
+         .minor = 1,
+         .render_minor = 128,
+         .sharing = GPU_SHARING_PARTITIONED,
+         .mig_devices = partitions,
+         .mig_device_count = 2},
+        {.uuid = "AMD-1f0a",
+         .pci = "0000:63:00.0",
+         .has_minor = true,
+         .minor = 1,
+         .render_minor = 128,
+         .sharing = GPU_SHARING_PARTITIONED,
+         .mig_devices = dies,
+         .mig_device_count = 2},
+        {.uuid = UUID, .pci = "0000:99:00.0", .has_minor = true, .minor = 1}};
+    static const struct {
+        struct attachment attachment;
+        int is[ARRAY_SIZE(gpus)]; /* whole, in partitions, of two dies, NVIDIA's */
+    } cases[] = {
+        {{.kind = ALLOCATION_PCI, .id = "0000:63:00.0"}, {WHOLE, 0, 0, NO}},
+        {{.kind = ALLOCATION_PCI, .id = "0000:64:00.0"}, {NO, NO, 1, NO}},
+        {{.kind = ALLOCATION_CARD, .id = "", .index = 1}, {WHOLE, WHOLE, WHOLE, NO}},
+        {{.kind = ALLOCATION_CARD, .id = "", .index = 0}, {NO, NO, NO, NO}},
+        {{.kind = ALLOCATION_RENDER, .id = "", .index = 128}, {WHOLE, 0, 0, NO}},
+        {{.kind = ALLOCATION_RENDER, .id = "", .index = 129}, {NO, 1, 1, NO}},
+        {{.kind = ALLOCATION_RENDER, .id = "", .index = 0}, {NO, NO, NO, NO}},
+        {{.kind = ALLOCATION_XCP, .id = "", .index = 1}, {NO, 1, NO, NO}},
+        {{.kind = ALLOCATION_XCP, .id = "", .index = 2}, {NO, NO, NO, NO}},
+        {{.kind = ALLOCATION_GPU_UUID, .id = "AMD-1f0a"}, {WHOLE, WHOLE, WHOLE, NO}},
+        /* NVIDIA's ids */
+        {{.kind = ALLOCATION_MINOR, .id = "", .index = 1}, {NO, NO, NO, WHOLE}},
+        {{.kind = ALLOCATION_INDEX, .id = "", .index = 0}, {NO, NO, NO, WHOLE}},
+        {{.kind = ALLOCATION_ALL, .id = ""}, {NO, NO, NO, WHOLE}},
+        {{.kind = ALLOCATION_ALL, .id = "", .is_privileged = true}, {WHOLE, WHOLE, WHOLE, WHOLE}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        for (size_t g = 0; g < ARRAY_SIZE(gpus); g++) {
+            uint32_t instance = 0;
+            bool is = attachment_is_of(&cases[i].attachment, &gpus[g], &instance);
+
+            if (is != (cases[i].is[g] != NO) || (is && (int)instance != cases[i].is[g]))
+                fail_msg("case %zu, GPU %zu: %d, %d", i, g, is, (int)instance);
+        }
+}
+
 /* A driver of DRA gives its devices the names of their places. */
 static void a_claim_is_of_the_instance_at_its_place(void **state)
 {
@@ -525,6 +596,7 @@ int main(void)
         cmocka_unit_test(a_request_of_100000_ids_is_cut),
         cmocka_unit_test(an_attachment_is_of_the_gpu_that_it_names),
         cmocka_unit_test(a_part_that_is_not_there_is_nobodys),
+        cmocka_unit_test(gpus_of_amd_and_intel_are_found_by_their_own_ids),
         cmocka_unit_test(a_claim_is_of_the_instance_at_its_place),
     };
 

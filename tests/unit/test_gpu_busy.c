@@ -153,6 +153,30 @@ static void counts_beyond_reason_are_bounded(void **state)
     pipeline_free(pipeline);
 }
 
+/* Nothing tells the two apart: each may have used everything, or nothing. */
+static void what_was_divided_by_presence_is_all_uncertain(void **state)
+{
+    const struct sample_busy_process entries[] = {{10, 250000}, {11, 250000}};
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+
+    (void)state;
+    options.gpu.attribution = ATTRIBUTION_INTENSITY;
+    pipeline = pipeline_with(options);
+    energy(pipeline, 0, T0, 0);
+    LIST(pipeline, T0 + 1, 10, 11);
+    feed(pipeline, (struct sample){.kind = SAMPLE_BUSY,
+                                   .t_us = T0 + SECOND - 1,
+                                   .busy = {SECOND, ARRAY_SIZE(entries), entries, true}});
+    energy(pipeline, 0, T0 + SECOND, 100 * JOULE);
+    pipeline_finish(pipeline);
+    for (uint32_t pid = 10; pid <= 11; pid++) {
+        assert_int_equal(process_on(pipeline, 0, pid).active_uj, 50 * JOULE);
+        assert_int_equal(process_on(pipeline, 0, pid).uncertain_uj, 50 * JOULE);
+    }
+    pipeline_free(pipeline);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +187,7 @@ int main(void)
         cmocka_unit_test(the_utilisation_of_a_process_is_what_was_counted_last),
         cmocka_unit_test(power_that_differs_is_learned_from_counted_time),
         cmocka_unit_test(counts_beyond_reason_are_bounded),
+        cmocka_unit_test(what_was_divided_by_presence_is_all_uncertain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

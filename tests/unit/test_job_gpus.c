@@ -18,7 +18,8 @@
 #define Z  "\0"
 #define V1 "c 1:* rwm\nc *:* m\nc 195:255 rwm\n"
 
-/* "o1" an ordinal, "m1" a minor, "u..." a uuid; "?" before those that are not verified. */
+/* "o1" an ordinal, "m1" a minor, "r128" a render node, "u..." a uuid; "?" before those that are not
+ * verified. */
 static const char *words(const struct gpu_access_list *gpus)
 {
     static char text[1024];
@@ -28,9 +29,10 @@ static const char *words(const struct gpu_access_list *gpus)
         const struct gpu_access *gpu = &gpus->items[i];
 
         sprintf(text + strlen(text), "%s%s%c", i ? " " : "", gpu->is_unverified ? "?" : "",
-                gpu->kind == ALLOCATION_ORDINAL ? 'o'
-                : gpu->kind == ALLOCATION_MINOR ? 'm'
-                                                : 'u');
+                gpu->kind == ALLOCATION_ORDINAL  ? 'o'
+                : gpu->kind == ALLOCATION_MINOR  ? 'm'
+                : gpu->kind == ALLOCATION_RENDER ? 'r'
+                                                 : 'u');
         if (gpu->id[0])
             strcat(text, gpu->id);
         else
@@ -118,6 +120,8 @@ static void rules_prove_only_the_gpus_that_they_name(void **state)
         {"c 195:* rwm\nc 195:1 rwm\n", NULL},
         {"c 195:* m\nc 195:1 rwm\n", "m1"}, /* nodes may be made, but not opened */
         {"c 195:1 r\n", ""},
+        {V1 "c 226:129 rwm\nc 226:1 rwm\nc 195:2 rwm\n", "m2 r129"},
+        {"c 226:* rwm\nc 226:129 rwm\n", NULL},
         {"b 195:1 rwm\n", ""},
         {"", ""},
     };

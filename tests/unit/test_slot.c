@@ -412,6 +412,25 @@ static void a_list_holds_for_the_open_slot_and_those_to_come(void **state)
     free(slots);
 }
 
+static void who_works_rests_no_more(void **state)
+{
+    enum { RESTER = 1 << 2, WORKER = 1 << 7 };
+    struct slots *slots = new_slots();
+
+    (void)state;
+    add_seconds(slots, T0, 1);
+    slots_take_resting(slots, RESTER | WORKER); /* from the next slot on */
+    add_seconds(slots, T0 + SECOND, 2);
+    slots_take_wins(slots, T0 + SECOND + SECOND / 2, 7, 1);
+    assert_int_equal(slot_at(slots, 1)->resting & WORKER, 0);
+    add_seconds(slots, T0 + 3 * SECOND, 2);
+    assert_int_equal(slot_at(slots, 2)->resting, RESTER | WORKER);
+    assert_int_equal(slot_at(slots, 4)->resting, RESTER); /* and those to come */
+    slots_take_resting(slots, 0); /* in the middle of the open one: it has worked there */
+    assert_int_equal(slot_at(slots, 5)->resting, 0);
+    free(slots);
+}
+
 static void what_is_moved_is_at_its_new_place_and_nowhere_else(void **state)
 {
     struct slots *slots = new_slots();
@@ -460,6 +479,7 @@ int main(void)
         cmocka_unit_test(the_clock_is_the_mean_of_its_readings_or_the_last_one),
         cmocka_unit_test(a_slot_is_quiet_if_gpm_saw_all_of_it_and_nothing_ran),
         cmocka_unit_test(a_list_holds_for_the_open_slot_and_those_to_come),
+        cmocka_unit_test(who_works_rests_no_more),
         cmocka_unit_test(what_is_moved_is_at_its_new_place_and_nowhere_else),
     };
 
