@@ -65,6 +65,9 @@ void cli_version(struct buffer *out);
 /* To standard error; bytes that would control a terminal become '?'. */
 void cli_print_error(const struct error *err);
 
+/* Is standard output a terminal that shows colours, and does nobody object (NO_COLOR)? */
+bool cli_is_in_colour(void);
+
 /* Writes to standard output; returns the exit status. */
 int cli_print(const struct buffer *text);
 

@@ -1,6 +1,7 @@
 /* What the program prints: help and version from the tables, errors, ledgers. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,7 +9,6 @@
 #include "cli/cli.h"
 #include "core/fs.h"
 #include "core/span.h"
-#include "core/utf8.h"
 #include "identity/recorded_names.h"
 #include "metrics/ledger_json.h"
 
@@ -164,6 +164,14 @@ int cli_run(const struct cli *cli)
     return status;
 }
 
+bool cli_is_in_colour(void)
+{
+    const char *terminal = getenv("TERM"), *objection = getenv("NO_COLOR");
+
+    return isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0 &&
+           !(objection && objection[0]);
+}
+
 int cli_print(const struct buffer *text)
 {
     int r = buffer_failed(text) ? -ENOMEM : fs_write_all(STDOUT_FILENO, text->data, text->len);
@@ -179,27 +187,13 @@ int cli_print(const struct buffer *text)
 
 void cli_print_error(const struct error *err)
 {
-    struct span rest = span_of(err->text);
     char
         storage[sizeof(err->text) + 32]; /* the buffer never grows: memory may be what is missing */
     struct buffer line = {
         .data = storage, .capacity = sizeof(storage), .cap_bytes = sizeof(storage)};
 
     buffer_str(&line, "wattribute: ");
-    while (rest.len > 0) {
-        size_t len = utf8_char_len(rest);
-        unsigned char c = (unsigned char)rest.data[0];
-
-        /* Below U+00A0 there are two blocks of control characters. */
-        if (len == 0 || c < ' ' || c == 0x7f || (c == 0xc2 && (unsigned char)rest.data[1] < 0xa0)) {
-            buffer_char(&line, '?');
-            len = len ? len : 1;
-        } else {
-            buffer_bytes(&line, rest.data, len);
-        }
-        rest.data += len;
-        rest.len -= len;
-    }
+    buffer_printable(&line, span_of(err->text));
     buffer_char(&line, '\n');
     (void)fs_write_all(STDERR_FILENO, line.data, line.len);
 }

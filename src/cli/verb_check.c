@@ -352,7 +352,7 @@ int verb_check(const struct cli *cli)
     if (options->json)
         report_print_json(report, &text);
     else
-        report_print_text(report, &text);
+        report_print_text(report, cli_is_in_colour(), &text);
     status = cli_print(&text);
     if (status == EXIT_OK && report->is_refused)
         status = EXIT_USAGE;

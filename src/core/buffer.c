@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/utf8.h"
+
 void buffer_init(struct buffer *buffer, size_t cap_bytes)
 {
     *buffer = (struct buffer){.cap_bytes = cap_bytes};
@@ -73,6 +75,24 @@ void buffer_repeat(struct buffer *buffer, size_t offset, size_t len)
 void buffer_str(struct buffer *buffer, const char *text)
 {
     buffer_bytes(buffer, text, strlen(text));
+}
+
+void buffer_printable(struct buffer *buffer, struct span text)
+{
+    while (text.len > 0) {
+        size_t len = utf8_char_len(text);
+        unsigned char c = (unsigned char)text.data[0];
+
+        /* Below U+00A0 there are two blocks of control characters. */
+        if (len == 0 || c < ' ' || c == 0x7f || (c == 0xc2 && (unsigned char)text.data[1] < 0xa0)) {
+            buffer_char(buffer, '?');
+            len = len ? len : 1;
+        } else {
+            buffer_bytes(buffer, text.data, len);
+        }
+        text.data += len;
+        text.len -= len;
+    }
 }
 
 void buffer_char(struct buffer *buffer, char c)

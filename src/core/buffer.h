@@ -30,6 +30,8 @@ void buffer_fail(struct buffer *buffer);
 
 void buffer_bytes(struct buffer *buffer, const char *bytes, size_t len);
 void buffer_str(struct buffer *buffer, const char *text);
+/* For a terminal: what would control it, or is not UTF-8, becomes '?'. */
+void buffer_printable(struct buffer *buffer, struct span text);
 /* Appends a part of itself. */
 void buffer_repeat(struct buffer *buffer, size_t offset, size_t len);
 void buffer_char(struct buffer *buffer, char c);

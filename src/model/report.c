@@ -37,16 +37,28 @@ static size_t count_verdicts(const struct report *report, enum verdict verdict)
     return count;
 }
 
-void report_print_text(const struct report *report, struct buffer *out)
+/* Padded for a column; the escape sequences take no room in it. */
+static void verdict_put(enum verdict verdict, bool in_colour, struct buffer *out)
+{
+    static const char *const colours[] = {"\033[32m", "\033[33m", "\033[31m"};
+    char text[32];
+
+    snprintf(text, sizeof(text), "%s%-8s%s ", in_colour ? colours[verdict] : "",
+             verdict_words[verdict], in_colour ? "\033[0m" : "");
+    buffer_str(out, text);
+}
+
+void report_print_text(const struct report *report, bool in_colour, struct buffer *out)
 {
     char text[256];
 
     for (size_t i = 0; i < report->count; i++) {
         const struct finding *finding = &report->findings[i];
 
-        snprintf(text, sizeof(text), "%-8s %-24s ", verdict_words[finding->verdict], finding->what);
+        verdict_put(finding->verdict, in_colour, out);
+        snprintf(text, sizeof(text), "%-24s ", finding->what);
         buffer_str(out, text);
-        buffer_str(out, finding->detail);
+        buffer_printable(out, span_of(finding->detail)); /* names in it are anybody's */
         buffer_char(out, '\n');
         if (finding->remedy) {
             buffer_str(out, "                                  -> ");

@@ -39,5 +39,5 @@ void report_add(struct report *report, const char *what, enum verdict verdict, c
                 const char *format, ...) PRINTF(5, 6);
 
 /* Both end with the summary. */
-void report_print_text(const struct report *report, struct buffer *out);
+void report_print_text(const struct report *report, bool in_colour, struct buffer *out);
 void report_print_json(const struct report *report, struct buffer *out);

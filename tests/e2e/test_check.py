@@ -4,13 +4,15 @@ Left out is what depends on who runs the test: whether that is root, and may hea
 measured meanwhile. UPDATE_GOLDEN=1 writes
 the files anew; read the diff before you commit it.
 """
+import contextlib
 import difflib
 import os
 import pathlib
 import re
+import subprocess
 import unittest
 
-from harness import TestCase, run
+from harness import TestCase, binary, run
 
 ROOT = pathlib.Path(os.environ["SOURCE_ROOT"])
 GOLDEN = ROOT / "tests/golden/check"
@@ -154,6 +156,39 @@ class Nodes(TestCase):
     def test_a_node_whose_watts_are_given(self):
         self.make({})
         self.compare("watts", NO_GPU, "--no-collector.rapl", "--model.idle-watts=40", "--model.full-watts=250.5")
+
+    def on_a_terminal(self, **env):
+        """What a terminal gets, and the plain form of it."""
+        here, there = os.openpty()
+        flags = [f"--path.{name}={self.path(name[:-2] if name != 'rootfs' else 'root')}"
+                 for name in ("procfs", "sysfs", "rootfs")]
+        with open(here, "rb", buffering=0) as screen:
+            done = subprocess.Popen([binary(), "check", *flags], stdin=subprocess.DEVNULL, stdout=there,
+                                    env={**os.environ, **NO_GPU, "TERM": "xterm", **env})
+            os.close(there)
+            text = b""
+            with contextlib.suppress(OSError):  # EIO: the other end is closed
+                while data := screen.read(65536):
+                    text += data
+            done.wait(20)
+        text = text.decode().replace("\r\n", "\n")
+        return text, re.sub(r"\033\[\d*m", "", text)
+
+    def test_words_have_colours_on_a_terminal_that_has_them(self):
+        self.make({**RAPL, **HWMON})
+        text, plain = self.on_a_terminal()
+        self.assertIn("\033[32mok      \033[0m rapl", text)
+        self.assertIn("\033[31mmissing \033[0m ipmi", text)
+        self.assertIn("\033[33mlimited \033[0m emissions", text)
+        for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            self.assertEqual((plain, plain), self.on_a_terminal(**env))
+
+    def test_a_name_does_not_control_the_terminal(self):
+        self.make(RAPL)
+        self.write("proc/1/stat", PROC["1/stat"].replace("(init)", "(\033]0;x\007)").encode())
+        self.write("proc/1/comm", b"\033]0;x\007\n")
+        text, _ = self.on_a_terminal(NO_COLOR="1")
+        self.assertIn("pid 1 is ?]0;x?;", text)
 
 
 if __name__ == "__main__":

@@ -228,6 +228,18 @@ static void base64_pads_every_length_to_four_digits(void **state)
     }
 }
 
+static void what_would_control_a_terminal_is_a_question_mark(void **state)
+{
+    struct buffer buffer;
+
+    (void)state;
+    buffer_init(&buffer, 1024);
+    buffer_printable(&buffer, span_of("a\033[31m\n\x7f\xc2\x9b\xc3\xa9\xff\xe2\x82\xac\xe2\x82"));
+    buffer_char(&buffer, '\0');
+    assert_string_equal(buffer.data, "a?[31m???\xc3\xa9?\xe2\x82\xac??");
+    buffer_done(&buffer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +253,7 @@ int main(void)
         cmocka_unit_test(a_buffer_that_is_done_with_starts_empty_under_the_same_cap),
         cmocka_unit_test(a_buffer_that_is_wiped_starts_empty_too),
         cmocka_unit_test(base64_pads_every_length_to_four_digits),
+        cmocka_unit_test(what_would_control_a_terminal_is_a_question_mark),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
