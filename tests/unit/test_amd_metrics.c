@@ -12,27 +12,25 @@ struct revision {
     uint8_t format, content;
     uint16_t bytes;
     uint16_t at[AMD_METRICS]; /* in the order of enum amd_metric; 0: it is not there, or unclear */
-    uint16_t partition_count, partitions, partition_bytes, busy; /* offsets, and a stride */
 };
 
-/* energy, power; gfx and memory percent; edge, hotspot, memory C; gfx and memory MHz;
- * gfx and memory sums; cycles, clock */
+/* energy, power; gfx and memory percent; edge, hotspot, memory C; gfx and memory MHz */
 static const struct revision revisions[] = {
-    {1, 0, 80, {36, 34, 28, 30, 16, 18, 20, 54, 58, 0, 0, 0, 8}, 0, 0, 0, 0},
-    {1, 1, 96, {24, 22, 16, 18, 4, 6, 8, 54, 58, 80, 84, 0, 32}, 0, 0, 0, 0},
-    {1, 2, 104, {24, 22, 16, 18, 4, 6, 8, 54, 58, 80, 84, 0, 32}, 0, 0, 0, 0},
-    {1, 3, 120, {24, 22, 16, 18, 4, 6, 8, 54, 58, 80, 84, 0, 32}, 0, 0, 0, 0},
-    {1, 4, 288, {24, 10, 12, 14, 0, 4, 6, 240, 280, 56, 60, 0, 32}, 0, 0, 0, 0},
-    {1, 5, 360, {88, 10, 12, 14, 0, 4, 6, 312, 352, 120, 124, 0, 96}, 0, 0, 0, 0},
-    {1, 6, 1664, {16, 10, 12, 14, 0, 4, 6, 264, 304, 68, 72, 32, 24}, 306, 312, 168, 104},
-    {1, 7, 2208, {24, 10, 12, 14, 0, 4, 6, 296, 336, 76, 80, 40, 32}, 338, 344, 232, 104},
-    {1, 8, 3872, {24, 10, 12, 14, 0, 4, 6, 296, 336, 76, 80, 40, 32}, 338, 344, 440, 120},
-    {2, 0, 120, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8}, 0, 0, 0, 0},
-    {2, 1, 120, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32}, 0, 0, 0, 0},
-    {2, 2, 128, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32}, 0, 0, 0, 0},
-    {2, 3, 152, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32}, 0, 0, 0, 0},
-    {2, 4, 168, {0, 0, 28, 0, 4, 0, 0, 76, 80, 0, 0, 0, 32}, 0, 0, 0, 0},
-    {3, 0, 264, {0, 112, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 104}, 0, 0, 0, 0},
+    {1, 0, 80, {36, 34, 28, 30, 16, 18, 20, 54, 58}},
+    {1, 1, 96, {24, 22, 16, 18, 4, 6, 8, 54, 58}},
+    {1, 2, 104, {24, 22, 16, 18, 4, 6, 8, 54, 58}},
+    {1, 3, 120, {24, 22, 16, 18, 4, 6, 8, 54, 58}},
+    {1, 4, 288, {24, 10, 12, 14, 0, 4, 6, 240, 280}},
+    {1, 5, 360, {88, 10, 12, 14, 0, 4, 6, 312, 352}},
+    {1, 6, 1664, {16, 10, 12, 14, 0, 4, 6, 264, 304}},
+    {1, 7, 2208, {24, 10, 12, 14, 0, 4, 6, 296, 336}},
+    {1, 8, 3872, {24, 10, 12, 14, 0, 4, 6, 296, 336}},
+    {2, 0, 120, {0, 0, 0, 0, 0, 0, 0, 0, 0}},
+    {2, 1, 120, {0, 0, 0, 0, 0, 0, 0, 0, 0}},
+    {2, 2, 128, {0, 0, 0, 0, 0, 0, 0, 0, 0}},
+    {2, 3, 152, {0, 0, 0, 0, 0, 0, 0, 0, 0}},
+    {2, 4, 168, {0, 0, 28, 0, 4, 0, 0, 76, 80}},
+    {3, 0, 264, {0, 112, 0, 0, 0, 0, 0, 0, 0}},
 };
 
 static bool is_revision(const struct revision *revision, uint8_t format, uint8_t content)
@@ -47,12 +45,6 @@ static size_t width_of(const struct revision *revision, enum amd_metric metric)
         return is_revision(revision, 1, 0) ? 4 : 8;
     case AMD_POWER_MW:
         return is_revision(revision, 3, 0) ? 4 : 2;
-    case AMD_CLOCK_NS:
-        return 8;
-    case AMD_GFX_ACTIVITY_SUM:
-    case AMD_MEMORY_ACTIVITY_SUM:
-    case AMD_CYCLES:
-        return 4;
     default:
         return 2;
     }
@@ -118,8 +110,6 @@ static void build(const struct revision *revision, uint8_t *table)
     for (enum amd_metric metric = 0; metric < AMD_METRICS; metric++)
         if (revision->at[metric])
             put(table + revision->at[metric], width_of(revision, metric), raw_of(revision, metric));
-    if (revision->partition_count)
-        put(table + revision->partition_count, 2, UINT16_MAX);
 }
 
 static uint32_t valid_of(const struct revision *revision)
@@ -145,14 +135,11 @@ static void each_metric_of_each_revision_is_where_the_kernel_puts_it(void **stat
         assert_int_equal(parse(table, revision->bytes, &metrics), 0);
         assert_int_equal(metrics.format, revision->format);
         assert_int_equal(metrics.content, revision->content);
+        assert_true(metrics.is_known);
         assert_int_equal(metrics.valid, valid_of(revision));
-        assert_int_equal(metrics.partition_count, 0);
-        assert_int_equal(metrics.xcc_count, 0);
         for (enum amd_metric metric = 0; metric < AMD_METRICS; metric++)
-            if (revision->at[metric]) {
+            if (revision->at[metric])
                 assert_true(metrics.values[metric] == value_of(revision, metric));
-                assert_int_equal(metrics.wide >> metric & 1, width_of(revision, metric) == 8);
-            }
     }
 }
 
@@ -252,6 +239,7 @@ static void of_an_unknown_revision_only_its_number_is_known(void **state)
         assert_int_equal(parse(table, sizeof(table), &metrics), 0);
         assert_int_equal(metrics.format, unknown[i][0]);
         assert_int_equal(metrics.content, unknown[i][1]);
+        assert_false(metrics.is_known);
         assert_int_equal(metrics.valid, 0);
     }
     assert_int_equal(parse((const uint8_t[]){4, 0, 9, 9}, 4, &metrics), 0);
@@ -288,24 +276,21 @@ static void the_clock_of_several_xccs_is_that_of_the_first_that_is_known(void **
 
 static void chips_without_an_energy_counter_write_the_highest_number_of_32_bits(void **state)
 {
-    static const enum amd_metric wide[] = {AMD_ENERGY, AMD_CLOCK_NS};
     uint8_t table[AMD_METRICS_BYTES];
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(revisions); i++)
-        for (size_t k = 0; k < ARRAY_SIZE(wide); k++) {
-            const struct revision *revision = &revisions[i];
-            bool may_lack_energy = revision->format == 1 && revision->content <= 3;
-            struct amd_metrics metrics;
+    for (size_t i = 0; i < ARRAY_SIZE(revisions); i++) {
+        const struct revision *revision = &revisions[i];
+        bool may_lack_energy = revision->format == 1 && revision->content <= 3;
+        struct amd_metrics metrics;
 
-            if (!revision->at[wide[k]] || width_of(revision, wide[k]) != 8)
-                continue;
-            build(revision, table);
-            put(table + revision->at[wide[k]], 8, UINT32_MAX);
-            assert_int_equal(parse(table, revision->bytes, &metrics), 0);
-            assert_int_equal(metrics.valid >> wide[k] & 1,
-                             !(may_lack_energy && wide[k] == AMD_ENERGY));
-        }
+        if (!revision->at[AMD_ENERGY] || width_of(revision, AMD_ENERGY) != 8)
+            continue;
+        build(revision, table);
+        put(table + revision->at[AMD_ENERGY], 8, UINT32_MAX);
+        assert_int_equal(parse(table, revision->bytes, &metrics), 0);
+        assert_int_equal(metrics.valid >> AMD_ENERGY & 1, !may_lack_energy);
+    }
 }
 
 static void more_than_100_percent_are_no_percentage(void **state)
@@ -321,62 +306,6 @@ static void more_than_100_percent_are_no_percentage(void **state)
     assert_int_equal(parse(table, revision->bytes, &metrics), 0);
     assert_int_equal(metrics.values[AMD_GFX_PERCENT], 100);
     assert_int_equal(metrics.valid, valid_of(revision) & ~(UINT32_C(1) << AMD_MEMORY_PERCENT));
-}
-
-static uint8_t *busy_at(const struct revision *revision, uint8_t *table, size_t partition,
-                        size_t xcc)
-{
-    return table + revision->partitions + partition * revision->partition_bytes + revision->busy +
-           8 * xcc;
-}
-
-static void the_busy_time_of_a_partition_is_that_of_its_known_xccs(void **state)
-{
-    uint8_t table[AMD_METRICS_BYTES];
-
-    (void)state;
-    for (uint8_t content = 6; content <= 8; content++) {
-        const struct revision *revision = revision_find(1, content);
-        struct amd_metrics metrics;
-
-        build(revision, table);
-        put(table + revision->partition_count, 2, 8);
-        for (size_t partition = 0; partition < 8; partition++)
-            for (size_t xcc = 0; xcc < 8; xcc++) /* the first has 8 XCCs, the last has 1 */
-                put(busy_at(revision, table, partition, xcc), 8,
-                    partition + xcc < 8 ? UINT64_C(1000000000000) << partition : UINT64_MAX);
-        memset(busy_at(revision, table, 3, 0), 0xff, 64);
-        assert_int_equal(parse(table, revision->bytes, &metrics), 0);
-        assert_int_equal(metrics.partition_count, 8);
-        for (size_t i = 0; i < 8; i++) {
-            assert_int_equal(metrics.partitions[i].has_busy, i != 3);
-            assert_true(metrics.partitions[i].busy_sum ==
-                        (i == 3 ? 0 : (8 - i) * (UINT64_C(1000000000000) << i)));
-        }
-    }
-}
-
-static void only_as_many_partitions_are_read_as_there_are(void **state)
-{
-    static const struct {
-        uint16_t written;
-        size_t count;
-    } cases[] = {{0, 0}, {1, 1}, {7, 7}, {8, 8}, {9, 0}, {0x100, 0}, {UINT16_MAX, 0}};
-    uint8_t table[AMD_METRICS_BYTES];
-
-    (void)state;
-    for (uint8_t content = 6; content <= 8; content++)
-        for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-            const struct revision *revision = revision_find(1, content);
-            struct amd_metrics metrics;
-
-            build(revision, table);
-            put(table + revision->partition_count, 2, cases[i].written);
-            assert_int_equal(parse(table, revision->bytes, &metrics), 0);
-            assert_int_equal(metrics.partition_count, cases[i].count);
-            for (size_t k = 0; k < AMD_PARTITIONS_MAX; k++)
-                assert_int_equal(metrics.partitions[k].has_busy, k < cases[i].count);
-        }
 }
 
 /* 1.9: attributes. */
@@ -462,23 +391,15 @@ static void assert_filled(const struct amd_metrics *metrics)
         [AMD_MEMORY_C] = 62,
         [AMD_GFX_MHZ] = 0x834,
         [AMD_MEMORY_MHZ] = 1300,
-        [AMD_GFX_ACTIVITY_SUM] = 0xf0000001,
-        [AMD_MEMORY_ACTIVITY_SUM] = 0xf0000002,
-        [AMD_CYCLES] = 0x87654321,
-        [AMD_CLOCK_NS] = UINT64_C(0xfedcba987654),
     };
 
     assert_int_equal(metrics->format, 1);
     assert_int_equal(metrics->content, 9);
-    assert_int_equal(metrics->wide, 1U << AMD_ENERGY | 1U << AMD_CLOCK_NS);
+    assert_true(metrics->is_known);
     for (enum amd_metric metric = 0; metric < AMD_METRICS; metric++) {
         assert_int_equal(metrics->valid >> metric & 1, metric != AMD_EDGE_C);
         assert_true(metrics->values[metric] == values[metric]);
     }
-    assert_int_equal(metrics->partition_count, 0);
-    assert_int_equal(metrics->xcc_count, 6);
-    for (size_t xcc = 0; xcc < 6; xcc++)
-        assert_true(metrics->xcc_busy[xcc] == UINT64_C(1000000000000) + xcc);
 }
 
 static void attributes_are_read_and_unknown_ones_skipped(void **state)
@@ -560,7 +481,6 @@ static void a_list_without_attributes_has_no_metric(void **state)
     list_begin(&list, 8);
     assert_int_equal(list_parse(&list, &metrics), 0);
     assert_int_equal(metrics.valid, 0);
-    assert_int_equal(metrics.xcc_count, 0);
 }
 
 static void an_unknown_type_makes_the_whole_list_unreadable(void **state)
@@ -615,25 +535,25 @@ static void attributes_may_have_any_width(void **state)
 {
     static const struct {
         uint64_t type, raw;
-        bool is_valid, is_wide;
+        bool is_valid;
     } cases[] = {
-        {U8, 0xfe, true, false},
-        {U8, 0xff, false, false},
-        {S8, 0x7f, true, false},
-        {S8, 0x80, false, false},
-        {S8, 0xff, false, false},
-        {U16, 0xfffe, true, false},
-        {U16, 0xffff, false, false},
-        {S16, 0x7fff, true, false},
-        {S16, 0x8000, false, false},
-        {U32, 0xfffffffe, true, false},
-        {U32, 0xffffffff, false, false},
-        {S32, 0x7fffffff, true, false},
-        {S32, 0x80000000, false, false},
-        {U64, UINT64_MAX - 1, true, true},
-        {U64, UINT64_MAX, false, false},
-        {S64, INT64_MAX, true, true},
-        {S64, (uint64_t)INT64_MAX + 1, false, false},
+        {U8, 0xfe, true},
+        {U8, 0xff, false},
+        {S8, 0x7f, true},
+        {S8, 0x80, false},
+        {S8, 0xff, false},
+        {U16, 0xfffe, true},
+        {U16, 0xffff, false},
+        {S16, 0x7fff, true},
+        {S16, 0x8000, false},
+        {U32, 0xfffffffe, true},
+        {U32, 0xffffffff, false},
+        {S32, 0x7fffffff, true},
+        {S32, 0x80000000, false},
+        {U64, UINT64_MAX - 1, true},
+        {U64, UINT64_MAX, false},
+        {S64, INT64_MAX, true},
+        {S64, (uint64_t)INT64_MAX + 1, false},
     };
 
     (void)state;
@@ -642,17 +562,16 @@ static void attributes_may_have_any_width(void **state)
         struct list list;
 
         list_begin(&list, 8);
-        list_add(&list, NONE, cases[i].type, 20, cases[i].raw);
+        list_add(&list, NONE, cases[i].type, 7, cases[i].raw);
         assert_int_equal(list_parse(&list, &metrics), 0);
-        assert_int_equal(metrics.valid >> AMD_GFX_ACTIVITY_SUM & 1, cases[i].is_valid);
-        assert_int_equal(metrics.wide >> AMD_GFX_ACTIVITY_SUM & 1, cases[i].is_wide);
-        assert_true(metrics.values[AMD_GFX_ACTIVITY_SUM] == (cases[i].is_valid ? cases[i].raw : 0));
+        assert_int_equal(metrics.valid >> AMD_ENERGY & 1, cases[i].is_valid);
+        assert_true(metrics.values[AMD_ENERGY] == (cases[i].is_valid ? cases[i].raw : 0));
     }
 }
 
 static void an_attribute_in_another_unit_is_not_read(void **state)
 {
-    static const uint64_t ids[] = {0, 1, 3, 4, 5, 7, 8, 9, 33, 37};
+    static const uint64_t ids[] = {0, 1, 3, 4, 5, 7, 33, 37};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
@@ -677,27 +596,6 @@ static void a_value_that_overflows_in_our_unit_is_absent(void **state)
     list_add(&list, WATT, U64, 3, UINT64_MAX / 1000 + 1);
     assert_int_equal(list_parse(&list, &metrics), 0);
     assert_int_equal(metrics.valid, 0);
-}
-
-static void xccs_are_known_only_if_all_of_them_fit(void **state)
-{
-    static const struct {
-        uint64_t count;
-        size_t expected;
-    } cases[] = {{1, 1}, {8, 8}, {9, 0}, {100, 0}};
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct amd_metrics metrics;
-        struct list list;
-
-        list_begin(&list, 8);
-        list_describe(&list, NONE, U64, 43, cases[i].count);
-        for (uint64_t xcc = 0; xcc < cases[i].count; xcc++)
-            list_put(&list, 8, xcc);
-        assert_int_equal(list_parse(&list, &metrics), 0);
-        assert_int_equal(metrics.xcc_count, cases[i].expected);
-    }
 }
 
 static void energy_is_converted_exactly(void **state)
@@ -752,8 +650,6 @@ int main(void)
         cmocka_unit_test(the_clock_of_several_xccs_is_that_of_the_first_that_is_known),
         cmocka_unit_test(chips_without_an_energy_counter_write_the_highest_number_of_32_bits),
         cmocka_unit_test(more_than_100_percent_are_no_percentage),
-        cmocka_unit_test(the_busy_time_of_a_partition_is_that_of_its_known_xccs),
-        cmocka_unit_test(only_as_many_partitions_are_read_as_there_are),
         cmocka_unit_test(attributes_are_read_and_unknown_ones_skipped),
         cmocka_unit_test(words_of_32_bits_are_read_too),
         cmocka_unit_test(a_list_that_is_cut_anywhere_is_refused),
@@ -765,7 +661,6 @@ int main(void)
         cmocka_unit_test(attributes_may_have_any_width),
         cmocka_unit_test(an_attribute_in_another_unit_is_not_read),
         cmocka_unit_test(a_value_that_overflows_in_our_unit_is_absent),
-        cmocka_unit_test(xccs_are_known_only_if_all_of_them_fit),
         cmocka_unit_test(energy_is_converted_exactly),
         cmocka_unit_test(energy_agrees_with_its_definition_in_128_bits),
     };

@@ -38,91 +38,48 @@ static const struct field fields_1_0[] = {
     {AMD_ENERGY, &u32, 36},         {AMD_POWER_MW, &watts, 34}, {AMD_GFX_PERCENT, &u16, 28},
     {AMD_MEMORY_PERCENT, &u16, 30}, {AMD_EDGE_C, &u16, 16},     {AMD_HOTSPOT_C, &u16, 18},
     {AMD_MEMORY_C, &u16, 20},       {AMD_GFX_MHZ, &u16, 54},    {AMD_MEMORY_MHZ, &u16, 58},
-    {AMD_CLOCK_NS, &u64, 8},
 };
 
 static const struct field fields_1_1[] = {
-    {AMD_ENERGY, &u64_or_max, 24},
-    {AMD_POWER_MW, &watts, 22},
-    {AMD_GFX_PERCENT, &u16, 16},
-    {AMD_MEMORY_PERCENT, &u16, 18},
-    {AMD_EDGE_C, &u16, 4},
-    {AMD_HOTSPOT_C, &u16, 6},
-    {AMD_MEMORY_C, &u16, 8},
-    {AMD_GFX_MHZ, &u16, 54},
-    {AMD_MEMORY_MHZ, &u16, 58},
-    {AMD_GFX_ACTIVITY_SUM, &u32, 80},
-    {AMD_MEMORY_ACTIVITY_SUM, &u32, 84},
-    {AMD_CLOCK_NS, &u64, 32},
+    {AMD_ENERGY, &u64_or_max, 24},  {AMD_POWER_MW, &watts, 22}, {AMD_GFX_PERCENT, &u16, 16},
+    {AMD_MEMORY_PERCENT, &u16, 18}, {AMD_EDGE_C, &u16, 4},      {AMD_HOTSPOT_C, &u16, 6},
+    {AMD_MEMORY_C, &u16, 8},        {AMD_GFX_MHZ, &u16, 54},    {AMD_MEMORY_MHZ, &u16, 58},
 };
 
 static const struct field fields_1_4[] = {
-    {AMD_ENERGY, &u64, 24},           {AMD_POWER_MW, &watts, 10},
-    {AMD_GFX_PERCENT, &u16, 12},      {AMD_MEMORY_PERCENT, &u16, 14},
-    {AMD_HOTSPOT_C, &u16, 4},         {AMD_MEMORY_C, &u16, 6},
-    {AMD_GFX_MHZ, &u16_of_8, 240},    {AMD_MEMORY_MHZ, &u16, 280},
-    {AMD_GFX_ACTIVITY_SUM, &u32, 56}, {AMD_MEMORY_ACTIVITY_SUM, &u32, 60},
-    {AMD_CLOCK_NS, &u64, 32},
+    {AMD_ENERGY, &u64, 24},         {AMD_POWER_MW, &watts, 10},  {AMD_GFX_PERCENT, &u16, 12},
+    {AMD_MEMORY_PERCENT, &u16, 14}, {AMD_HOTSPOT_C, &u16, 4},    {AMD_MEMORY_C, &u16, 6},
+    {AMD_GFX_MHZ, &u16_of_8, 240},  {AMD_MEMORY_MHZ, &u16, 280},
 };
 
 static const struct field fields_1_5[] = {
-    {AMD_ENERGY, &u64, 88},
-    {AMD_POWER_MW, &watts, 10},
-    {AMD_GFX_PERCENT, &u16, 12},
-    {AMD_MEMORY_PERCENT, &u16, 14},
-    {AMD_HOTSPOT_C, &u16, 4},
-    {AMD_MEMORY_C, &u16, 6},
-    {AMD_GFX_MHZ, &u16_of_8, 312},
-    {AMD_MEMORY_MHZ, &u16, 352},
-    {AMD_GFX_ACTIVITY_SUM, &u32, 120},
-    {AMD_MEMORY_ACTIVITY_SUM, &u32, 124},
-    {AMD_CLOCK_NS, &u64, 96},
+    {AMD_ENERGY, &u64, 88},         {AMD_POWER_MW, &watts, 10},  {AMD_GFX_PERCENT, &u16, 12},
+    {AMD_MEMORY_PERCENT, &u16, 14}, {AMD_HOTSPOT_C, &u16, 4},    {AMD_MEMORY_C, &u16, 6},
+    {AMD_GFX_MHZ, &u16_of_8, 312},  {AMD_MEMORY_MHZ, &u16, 352},
 };
 
 static const struct field fields_1_6[] = {
-    {AMD_ENERGY, &u64, 16},           {AMD_POWER_MW, &watts, 10},
-    {AMD_GFX_PERCENT, &u16, 12},      {AMD_MEMORY_PERCENT, &u16, 14},
-    {AMD_HOTSPOT_C, &u16, 4},         {AMD_MEMORY_C, &u16, 6},
-    {AMD_GFX_MHZ, &u16_of_8, 264},    {AMD_MEMORY_MHZ, &u16, 304},
-    {AMD_GFX_ACTIVITY_SUM, &u32, 68}, {AMD_MEMORY_ACTIVITY_SUM, &u32, 72},
-    {AMD_CYCLES, &u32, 32},           {AMD_CLOCK_NS, &u64, 24},
+    {AMD_ENERGY, &u64, 16},         {AMD_POWER_MW, &watts, 10},  {AMD_GFX_PERCENT, &u16, 12},
+    {AMD_MEMORY_PERCENT, &u16, 14}, {AMD_HOTSPOT_C, &u16, 4},    {AMD_MEMORY_C, &u16, 6},
+    {AMD_GFX_MHZ, &u16_of_8, 264},  {AMD_MEMORY_MHZ, &u16, 304},
 };
 
 static const struct field fields_1_7[] = {
-    {AMD_ENERGY, &u64, 24},           {AMD_POWER_MW, &watts, 10},
-    {AMD_GFX_PERCENT, &u16, 12},      {AMD_MEMORY_PERCENT, &u16, 14},
-    {AMD_HOTSPOT_C, &u16, 4},         {AMD_MEMORY_C, &u16, 6},
-    {AMD_GFX_MHZ, &u16_of_8, 296},    {AMD_MEMORY_MHZ, &u16, 336},
-    {AMD_GFX_ACTIVITY_SUM, &u32, 76}, {AMD_MEMORY_ACTIVITY_SUM, &u32, 80},
-    {AMD_CYCLES, &u32, 40},           {AMD_CLOCK_NS, &u64, 32},
-};
-
-/* Before 2.4 no units are declared. */
-static const struct field fields_2_0[] = {
-    {AMD_CLOCK_NS, &u64, 8},
-};
-
-static const struct field fields_2_1[] = {
-    {AMD_CLOCK_NS, &u64, 32},
+    {AMD_ENERGY, &u64, 24},         {AMD_POWER_MW, &watts, 10},  {AMD_GFX_PERCENT, &u16, 12},
+    {AMD_MEMORY_PERCENT, &u16, 14}, {AMD_HOTSPOT_C, &u16, 4},    {AMD_MEMORY_C, &u16, 6},
+    {AMD_GFX_MHZ, &u16_of_8, 296},  {AMD_MEMORY_MHZ, &u16, 336},
 };
 
 static const struct field fields_2_4[] = {
-    {AMD_GFX_PERCENT, &hundredths, 28}, {AMD_EDGE_C, &hundredths, 4}, {AMD_GFX_MHZ, &u16, 76},
-    {AMD_MEMORY_MHZ, &u16, 80},         {AMD_CLOCK_NS, &u64, 32},
+    {AMD_GFX_PERCENT, &hundredths, 28},
+    {AMD_EDGE_C, &hundredths, 4},
+    {AMD_GFX_MHZ, &u16, 76},
+    {AMD_MEMORY_MHZ, &u16, 80},
 };
 
 /* Its activity is declared in percent, but smu_v14_0_0_ppt.c fills it with hundredths. */
 static const struct field fields_3_0[] = {
     {AMD_POWER_MW, &u32, 112},
-    {AMD_CLOCK_NS, &u64, 104},
-};
-
-/* One entry for each partition. */
-struct partition_fields {
-    uint16_t count;  /* offset of their number; 0: the table has none */
-    uint16_t offset; /* of the first */
-    uint16_t bytes;  /* of each */
-    uint16_t busy;   /* offset in it of gfx_busy_acc, 64 bits for each XCC */
 };
 
 #define FIELDS(array) (array), ARRAY_SIZE(array)
@@ -132,23 +89,22 @@ static const struct layout {
     uint16_t bytes;
     const struct field *fields;
     size_t field_count;
-    struct partition_fields partitions;
 } layouts[] = {
-    {1, 0, 80, FIELDS(fields_1_0), {0}},
-    {1, 1, 96, FIELDS(fields_1_1), {0}},
-    {1, 2, 104, FIELDS(fields_1_1), {0}},
-    {1, 3, 120, FIELDS(fields_1_1), {0}},
-    {1, 4, 288, FIELDS(fields_1_4), {0}},
-    {1, 5, 360, FIELDS(fields_1_5), {0}},
-    {1, 6, 1664, FIELDS(fields_1_6), {.count = 306, .offset = 312, .bytes = 168, .busy = 104}},
-    {1, 7, 2208, FIELDS(fields_1_7), {.count = 338, .offset = 344, .bytes = 232, .busy = 104}},
-    {1, 8, 3872, FIELDS(fields_1_7), {.count = 338, .offset = 344, .bytes = 440, .busy = 120}},
-    {2, 0, 120, FIELDS(fields_2_0), {0}},
-    {2, 1, 120, FIELDS(fields_2_1), {0}},
-    {2, 2, 128, FIELDS(fields_2_1), {0}},
-    {2, 3, 152, FIELDS(fields_2_1), {0}},
-    {2, 4, 168, FIELDS(fields_2_4), {0}},
-    {3, 0, 264, FIELDS(fields_3_0), {0}},
+    {1, 0, 80, FIELDS(fields_1_0)},
+    {1, 1, 96, FIELDS(fields_1_1)},
+    {1, 2, 104, FIELDS(fields_1_1)},
+    {1, 3, 120, FIELDS(fields_1_1)},
+    {1, 4, 288, FIELDS(fields_1_4)},
+    {1, 5, 360, FIELDS(fields_1_5)},
+    {1, 6, 1664, FIELDS(fields_1_6)},
+    {1, 7, 2208, FIELDS(fields_1_7)},
+    {1, 8, 3872, FIELDS(fields_1_7)},
+    {2, 0, 120, NULL, 0}, /* before 2.4 no units are declared */
+    {2, 1, 120, NULL, 0},
+    {2, 2, 128, NULL, 0},
+    {2, 3, 152, NULL, 0},
+    {2, 4, 168, FIELDS(fields_2_4)},
+    {3, 0, 264, FIELDS(fields_3_0)},
 };
 
 static uint64_t number_at(const uint8_t *at, size_t bytes)
@@ -187,7 +143,6 @@ static void metric_read(enum amd_metric metric, const uint8_t *at, const struct 
                         struct amd_metrics *metrics)
 {
     bool is_percent = metric == AMD_GFX_PERCENT || metric == AMD_MEMORY_PERCENT;
-    uint32_t bit = UINT32_C(1) << metric;
     uint64_t value;
 
     if (!number_find_known(at, encoding, &value) ||
@@ -197,30 +152,7 @@ static void metric_read(enum amd_metric metric, const uint8_t *at, const struct 
     if (is_percent && value > PERCENT_MAX) /* in a unit that is not known */
         return;
     metrics->values[metric] = value;
-    metrics->valid |= bit;
-    metrics->wide = encoding->bytes == 8 ? metrics->wide | bit : metrics->wide & ~bit;
-}
-
-static void partitions_read(const struct partition_fields *fields, const uint8_t *table,
-                            struct amd_metrics *metrics)
-{
-    uint64_t count = fields->count ? number_at(table + fields->count, 2) : 0;
-
-    if (count > AMD_PARTITIONS_MAX) /* or unknown */
-        return;
-    metrics->partition_count = (size_t)count;
-    for (size_t i = 0; i < count; i++) {
-        const uint8_t *busy = table + fields->offset + i * fields->bytes + fields->busy;
-
-        for (size_t xcc = 0; xcc < AMD_XCCS_MAX; xcc++) {
-            uint64_t value = number_at(busy + 8 * xcc, 8);
-
-            if (!number_is_known(value, &u64))
-                continue;
-            metrics->partitions[i].has_busy = true;
-            metrics->partitions[i].busy_sum += value;
-        }
-    }
+    metrics->valid |= UINT32_C(1) << metric;
 }
 
 static void layout_read(const struct layout *layout, const uint8_t *table,
@@ -231,14 +163,12 @@ static void layout_read(const struct layout *layout, const uint8_t *table,
 
         metric_read(field->metric, table + field->offset, field->encoding, metrics);
     }
-    partitions_read(&layout->partitions, table, metrics);
 }
 
 /* 1.9: a list of attributes, each a word that describes it and then its values, without padding. */
 
 enum { ATTRIBUTE_COUNT_OFFSET = 4, ATTRIBUTES_OFFSET = 8, ATTRIBUTE_TYPES = 8 };
-enum { ATTRIBUTE_GFX_BUSY_ACC = 43 };
-enum attribute_unit { UNIT_NONE, UNIT_MHZ, UNIT_C, UNIT_W, UNIT_NS, UNIT_PERCENT = 10, UNIT_ANY };
+enum attribute_unit { UNIT_NONE, UNIT_MHZ, UNIT_C, UNIT_W, UNIT_PERCENT = 10 };
 
 static const struct {
     uint16_t id;
@@ -252,11 +182,6 @@ static const struct {
     {4, UNIT_PERCENT, AMD_GFX_PERCENT, 1},
     {5, UNIT_PERCENT, AMD_MEMORY_PERCENT, 1},
     {7, UNIT_NONE, AMD_ENERGY, 1},
-    {8, UNIT_NS, AMD_CLOCK_NS, 1},
-    {9, UNIT_NONE, AMD_CYCLES, 1},
-    /* First declared as percent, later as none; the values are the same. */
-    {20, UNIT_ANY, AMD_GFX_ACTIVITY_SUM, 1},
-    {21, UNIT_ANY, AMD_MEMORY_ACTIVITY_SUM, 1},
     {33, UNIT_MHZ, AMD_GFX_MHZ, 1},
     {37, UNIT_MHZ, AMD_MEMORY_MHZ, 1},
 };
@@ -268,32 +193,12 @@ struct attribute {
     const uint8_t *values; /* all of them within the table */
 };
 
-/* The driver fills in as many XCCs as the GPU has, and leaves the others unknown. */
-static void attribute_read_xccs(const struct attribute *attribute, struct amd_metrics *metrics)
-{
-    const struct encoding *encoding = &attribute->encoding;
-
-    metrics->xcc_count = 0;
-    if (encoding->count > AMD_XCCS_MAX)
-        return;
-    for (size_t i = 0; i < encoding->count; i++) {
-        uint64_t value = number_at(attribute->values + i * encoding->bytes, encoding->bytes);
-
-        if (!number_is_known(value, encoding))
-            return;
-        metrics->xcc_busy[metrics->xcc_count++] = value;
-    }
-}
-
 static void attribute_read(const struct attribute *attribute, struct amd_metrics *metrics)
 {
     struct encoding encoding = attribute->encoding;
 
-    if (attribute->id == ATTRIBUTE_GFX_BUSY_ACC)
-        attribute_read_xccs(attribute, metrics);
     for (size_t i = 0; i < ARRAY_SIZE(attributes); i++) {
-        if (attributes[i].id != attribute->id ||
-            (attributes[i].unit != UNIT_ANY && attributes[i].unit != attribute->unit))
+        if (attributes[i].id != attribute->id || attributes[i].unit != attribute->unit)
             continue;
         encoding.multiply = attributes[i].multiply;
         metric_read(attributes[i].metric, attribute->values, &encoding, metrics);
@@ -379,8 +284,10 @@ static const struct layout *layout_find(uint8_t format, uint8_t content)
 static int table_parse(struct span table, struct amd_metrics *metrics)
 {
     const struct layout *layout = layout_find(metrics->format, metrics->content);
+    bool is_list = metrics->format == 1 && metrics->content == 9;
 
-    if (metrics->format == 1 && metrics->content == 9)
+    metrics->is_known = is_list || layout;
+    if (is_list)
         return attributes_parse(table, metrics);
     if (!layout)
         return 0;

@@ -399,7 +399,7 @@ static void check(struct report *report, const struct drm_card *card)
     else if (find_power(card, &metrics, &power_uw))
         report_add(report, what, VERDICT_LIMITED, NULL,
                    "no counter%s: its power is integrated instead, always estimated%s",
-                   is_read && metrics.valid == 0 ? " that is known here, gpu_metrics is newer" : "",
+                   is_read && !metrics.is_known ? " that is known here, gpu_metrics is newer" : "",
                    is_apu(card, &metrics) ? "; it contains the processors" : "");
     else
         report_add(report, what, VERDICT_MISSING,
