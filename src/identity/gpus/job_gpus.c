@@ -122,17 +122,20 @@ bool job_gpus_read_rules(struct span rules, struct gpu_access_list *gpus)
         {GPU_NODE_MAJOR, 0, GPU_ACCESS_MAX, ALLOCATION_MINOR},
         {DRM_NODE_MAJOR, RENDER_MINOR_FIRST, RENDER_MINORS, ALLOCATION_RENDER},
     };
-
     size_t before = gpus->count;
+    bool are_specific = true;
 
-    for (size_t n = 0; n < ARRAY_SIZE(nodes); n++)
-        for (uint32_t i = 0; i < nodes[n].count && device_rules_are_specific(rules, nodes[n].major);
-             i++)
+    for (size_t n = 0; n < ARRAY_SIZE(nodes); n++) {
+        bool is_specific = device_rules_are_specific(rules, nodes[n].major);
+
+        are_specific &= is_specific;
+        for (uint32_t i = 0; is_specific && i < nodes[n].count; i++)
             if (device_rules_allow(rules, nodes[n].major, nodes[n].first + i))
                 gpu_access_add(gpus, &(struct gpu_access){.kind = nodes[n].kind,
                                                           .index = nodes[n].first + i,
                                                           .source = ALLOCATED_BY_DEVICE_CGROUP});
-    return device_rules_are_specific(rules, GPU_NODE_MAJOR) || gpus->count > before;
+    }
+    return are_specific || gpus->count > before;
 }
 
 /* From here on: what is read. */
