@@ -351,6 +351,29 @@ static void values_of_another_time_are_none_and_do_not_keep_later_ones_out(void 
     (void)finish(board);
 }
 
+static void a_clock_that_was_set_back_keeps_no_values_out(void **state)
+{
+    struct board *board = open_board(FAKE_DCGM_RUNS);
+    struct sample_gpm mean;
+    uint64_t t_us;
+
+    (void)state;
+    board->count = 0;
+    play(&board->rig, BEGAN_US + STEP_US - START_US);
+    fake.set_value(1001, 0.5, BEGAN_US);
+    read_dcgm(board);
+    assert_true(gpu_counters_take(&board->rig.counters, 0, &t_us, &mean));
+    board->rig.clock.now_us -= 3600 * SECOND;
+    for (uint64_t i = 1; i < 3; i++) {
+        fake.set_value(1001, 0.5, BEGAN_US - 3600 * SECOND + i * STEP_US);
+        read_dcgm(board);
+        assert_true(gpu_counters_take(&board->rig.counters, 0, &t_us, &mean));
+        assert_int_equal(mean.valid, i == 1 ? 0 : 1); /* the first only begins */
+    }
+    board->rig.clock.now_us += 3600 * SECOND;
+    (void)finish(board);
+}
+
 static void a_host_engine_without_the_board_gives_nothing_and_nothing_is_down(void **state)
 {
     struct board *board = open_board(FAKE_DCGM_RUNS);
@@ -577,6 +600,7 @@ int main(void)
         cmocka_unit_test(a_host_engine_that_hangs_holds_up_neither_the_energy_nor_the_end),
         cmocka_unit_test(blank_and_repeated_values_are_none),
         cmocka_unit_test(values_of_another_time_are_none_and_do_not_keep_later_ones_out),
+        cmocka_unit_test(a_clock_that_was_set_back_keeps_no_values_out),
         cmocka_unit_test(a_host_engine_without_the_board_gives_nothing_and_nothing_is_down),
         cmocka_unit_test(the_watch_ends_when_the_board_does_not_want_it),
         cmocka_unit_test(a_board_in_mig_mode_is_not_asked_for),

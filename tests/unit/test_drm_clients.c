@@ -337,10 +337,33 @@ static void processes_that_cannot_be_searched_are_reported(void **state)
     look(node, 0);
     if (is_root)
         assert_int_equal(seteuid(0), 0);
-    assert_true(drm_clients_are_partial(&node->clients));
+    assert_true(drm_clients_are_partial(&node->clients, node->mono_us));
     assert_int_equal(chmod(path, 0755), 0);
     look(node, 10 * SECOND);
-    assert_false(drm_clients_are_partial(&node->clients));
+    assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
+}
+
+/* As a thread would that hangs in a read of its card's clients. */
+static void a_look_that_hangs_holds_up_nobody_and_what_it_showed_grows_old(void **state)
+{
+    struct node *node = *state;
+
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 0);
+    assert_true(drm_clients_are_partial(&node->clients, node->mono_us)); /* nothing was seen yet */
+    look(node, 0);
+    assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
+    pthread_mutex_lock(&node->clients.looking);
+    show_render_ms(node, 7, 3, 1, 500);
+    look(node, SECOND);
+    expect_one(node, 7, 0);
+    assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
+    look(node, 3 * SECOND);
+    assert_true(drm_clients_are_partial(&node->clients, node->mono_us));
+    pthread_mutex_unlock(&node->clients.looking);
+    look(node, SECOND);
+    expect_one(node, 7, 500000);
+    assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -360,6 +383,7 @@ int main(void)
         TEST(what_cannot_be_a_card_is_not_read),
         TEST(a_process_that_opens_a_card_late_is_found),
         TEST(processes_that_cannot_be_searched_are_reported),
+        TEST(a_look_that_hangs_holds_up_nobody_and_what_it_showed_grows_old),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

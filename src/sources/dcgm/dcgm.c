@@ -146,6 +146,7 @@ int dcgm_watch(struct dcgm *dcgm, struct dcgm_watch *watch, struct error *err)
     const struct dcgm_library *library = &dcgm->library;
     uintptr_t group = 0;
     char name[64];
+    bool is_added;
     int r = find_board(dcgm, watch, err), code;
 
     if (r < 0)
@@ -155,7 +156,9 @@ int dcgm_watch(struct dcgm *dcgm, struct dcgm_watch *watch, struct error *err)
     if (code != DCGM_OK)
         return lost_connection(dcgm, code, err);
     code = library->group_add(dcgm->handle, group, watch->id);
-    for (size_t i = 0; code != DCGM_CONNECTION_NOT_VALID && i < ARRAY_SIZE(field_sets); i++) {
+    is_added = code == DCGM_OK;
+    for (size_t i = 0; is_added && code != DCGM_CONNECTION_NOT_VALID && i < ARRAY_SIZE(field_sets);
+         i++) {
         size_t count = set_size(field_sets[i]);
 
         code = watch_fields(dcgm, group, field_sets[i], count);
@@ -212,9 +215,10 @@ static int read_board(struct dcgm *dcgm, uint32_t gpu, struct error *err)
         add_value(&reading, value);
         t_us = MAX(t_us, (uint64_t)value->t_us);
     }
-    if (!reading.valid || t_us <= watch->t_us)
+    /* They are older than those before only if the clock was set back. */
+    if (!reading.valid || (t_us <= watch->t_us && watch->t_us - t_us <= AGE_MAX_US))
         return 0;
-    if (t_us - watch->t_us > GAP_US)
+    if (t_us < watch->t_us || t_us - watch->t_us > GAP_US)
         reading.valid = 0;
     watch->t_us = t_us;
     gpu_counters_give(dcgm->context->counters, gpu, t_us, &reading);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/array.h"
@@ -12,6 +13,12 @@
 #include "core/lock.h"
 #include "core/macros.h"
 #include "core/parse.h"
+
+/* What was seen so long ago tells nothing of now. */
+static const uint64_t STALE_US = 3 * USEC_PER_SEC;
+
+/* For the thread of another card, which is looking. */
+enum { WAIT_NS = 20000000, NSEC_PER_SEC = 1000000000 };
 
 enum {
     CLIENTS_MAX = 16384,
@@ -63,6 +70,7 @@ static uint64_t hash_of(const struct client_key *key)
 void drm_clients_init(struct drm_clients *clients, const struct host *host)
 {
     *clients = (struct drm_clients){.host = host};
+    pthread_mutex_init(&clients->looking, NULL);
     pthread_mutex_init(&clients->lock, NULL);
 }
 
@@ -71,6 +79,7 @@ void drm_clients_done(struct drm_clients *clients)
     table_done(&clients->clients);
     free(clients->searched);
     pthread_mutex_destroy(&clients->lock);
+    pthread_mutex_destroy(&clients->looking);
 }
 
 static struct drm_engine *find_engine(struct client *client, const char *name)
@@ -146,6 +155,7 @@ static void take_client(struct drm_clients *clients, uint32_t pid, uint32_t fd,
 {
     const struct client_key key = {read->pdev, read->id};
     uint64_t hash = hash_of(&key);
+    HOLD_LOCK(&clients->lock);
     struct client *client = table_find(&clients->clients, hash, has_key, &key);
 
     if (client && client->round == clients->round) {
@@ -301,8 +311,13 @@ static void search(struct drm_clients *clients, bool all, uint64_t mono_us)
     clients->searched_count = count;
 }
 
-static void forget_gone(struct drm_clients *clients, uint64_t mono_us)
+static void finish_look(struct drm_clients *clients, uint64_t mono_us)
 {
+    HOLD_LOCK(&clients->lock);
+
+    clients->shown = clients->round;
+    clients->shown_us = mono_us;
+    clients->shown_partial = clients->is_partial;
     for (size_t i = clients->clients.count; i-- > 0;) {
         struct client *client = clients->clients.items[i];
 
@@ -311,9 +326,9 @@ static void forget_gone(struct drm_clients *clients, uint64_t mono_us)
     }
 }
 
-void drm_clients_look(struct drm_clients *clients, uint64_t interval_us, uint64_t mono_us)
+/* With the lock held. */
+static void look(struct drm_clients *clients, uint64_t interval_us, uint64_t mono_us)
 {
-    HOLD_LOCK(&clients->lock);
     bool all = mono_us >= clients->search_all_us;
 
     if (clients->round > 0 && mono_us < clients->look_us + interval_us)
@@ -326,7 +341,21 @@ void drm_clients_look(struct drm_clients *clients, uint64_t interval_us, uint64_
         clients->search_us = mono_us + NEW_US;
         clients->search_all_us = all ? mono_us + ALL_US : clients->search_all_us;
     }
-    forget_gone(clients, mono_us);
+    finish_look(clients, mono_us);
+}
+
+void drm_clients_look(struct drm_clients *clients, uint64_t interval_us, uint64_t mono_us)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += WAIT_NS;
+    until.tv_sec += until.tv_nsec / NSEC_PER_SEC;
+    until.tv_nsec %= NSEC_PER_SEC;
+    if (pthread_mutex_clocklock(&clients->looking, CLOCK_MONOTONIC, &until) != 0)
+        return;
+    look(clients, interval_us, mono_us);
+    pthread_mutex_unlock(&clients->looking);
 }
 
 void drm_clients_visit(struct drm_clients *clients, const char *pci, drm_visit *visit,
@@ -337,7 +366,7 @@ void drm_clients_visit(struct drm_clients *clients, const char *pci, drm_visit *
     for (size_t i = 0; i < clients->clients.count; i++) {
         struct client *client = clients->clients.items[i];
         uint64_t busy_us = (uint64_t)client->busy_us;
-        bool is_present = client->round == clients->round;
+        bool is_present = client->round >= clients->shown;
 
         if (strcmp(client->pci, pci) != 0 || (!is_present && busy_us == 0))
             continue;
@@ -347,9 +376,9 @@ void drm_clients_visit(struct drm_clients *clients, const char *pci, drm_visit *
     }
 }
 
-bool drm_clients_are_partial(struct drm_clients *clients)
+bool drm_clients_are_partial(struct drm_clients *clients, uint64_t mono_us)
 {
     HOLD_LOCK(&clients->lock);
 
-    return clients->is_partial;
+    return clients->shown_partial || clients->shown == 0 || mono_us > clients->shown_us + STALE_US;
 }

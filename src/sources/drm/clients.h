@@ -20,25 +20,31 @@ struct drm_searched {
 };
 
 struct drm_clients {
-    pthread_mutex_t lock;
+    pthread_mutex_t looking; /* held by the thread that looks: all below but the clients is its */
+    pthread_mutex_t lock;    /* of the clients, never held while something is read */
     const struct host *host;
     struct table clients;          /* by card and id */
     struct drm_searched *searched; /* at the last search, in the order of their pids */
     size_t searched_count;
     uint64_t look_us;                  /* when it last looked; all by the monotonic clock */
     uint64_t search_us, search_all_us; /* when due next */
-    uint64_t round;
+    uint64_t round;                    /* of the look in progress */
+    uint64_t shown;    /* the last one that was finished; with the next two below `lock` */
+    uint64_t shown_us; /* when that began */
+    bool shown_partial;
     bool is_partial;
 };
 
 void drm_clients_init(struct drm_clients *clients, const struct host *host);
 void drm_clients_done(struct drm_clients *clients);
 
-/* Looks again, unless that was done less than `interval_us` ago: cards share a look. */
+/* Looks again, unless that was done less than `interval_us` ago: cards share a look. If the thread
+ * of another card hangs in it, nothing is looked at. */
 void drm_clients_look(struct drm_clients *clients, uint64_t interval_us, uint64_t mono_us);
 
-/* Could the descriptors of some processes not be listed? Then cards may work for unseen clients. */
-bool drm_clients_are_partial(struct drm_clients *clients);
+/* Could the descriptors of some processes not be listed, or not for a while? Then cards may work
+ * for unseen clients. */
+bool drm_clients_are_partial(struct drm_clients *clients, uint64_t mono_us);
 
 /* A client of a card. */
 struct drm_use {

@@ -33,7 +33,7 @@ static void report_card(struct report *report, struct drm_shared *shared, uint32
 static void report_clients(struct report *report, struct drm_shared *shared)
 {
     drm_clients_look(&shared->clients, 0, 1);
-    if (drm_clients_are_partial(&shared->clients))
+    if (drm_clients_are_partial(&shared->clients, 1))
         report_add(report, "gpu clients", VERDICT_LIMITED,
                    "run as root, or give CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
                    "the descriptors of other users' processes cannot be listed: their work on "

@@ -51,7 +51,7 @@ static void read_meters(struct drm_poll *poll, struct drm_meters *meters)
     uint64_t value;
 
     /* All work is of clients; if not all can be seen, their sum says nothing. */
-    meters->has_activity = !drm_clients_are_partial(&card->shared->clients);
+    meters->has_activity = !drm_clients_are_partial(&card->shared->clients, poll->mono_us);
     meters->utilisation = (struct sample_utilisation){
         .gpu_percent = drm_poll_busy_percent(poll),
         .memory_percent = SAMPLE_PERCENT_UNKNOWN,
