@@ -292,37 +292,52 @@ static void check_tariff(struct report *report, const char *path)
     report_add(report, "tariff", VERDICT_OK, NULL, "%s", price);
 }
 
-static void check_sources(struct report *report, const struct host *host,
-                          const struct options *options)
-{
+/* What a source that hangs goes on to use. */
+struct checked {
     struct source_switches switches;
     struct source_estimate model;
     struct gpu_counters counters;
-    const struct source_context context = {
+    struct source_context context;
+};
+
+/* False: one hangs, so that the program may only end by _exit(). */
+static bool check_sources(struct report *report, const struct host *host,
+                          const struct options *options)
+{
+    _cleanup_free_ struct checked *of = calloc(1, sizeof(*of));
+    bool is_idle = true;
+
+    if (!of) {
+        report_add(report, "sources", VERDICT_MISSING, "free some memory", "out of memory");
+        return true;
+    }
+    node_config_switches(options, &of->switches);
+    node_config_model(options, &of->model);
+    gpu_counters_init(&of->counters);
+    of->context = (struct source_context){
         .host = host,
         .clock = &clock_system,
         .interval_us = options->sample_interval_us,
         .nvml_library = "libnvidia-ml.so.1",
-        .counters = &counters,
-        .model = &model,
-        .switches = &switches,
+        .counters = &of->counters,
+        .model = &of->model,
+        .switches = &of->switches,
     };
-
-    node_config_switches(options, &switches);
-    node_config_model(options, &model);
-    gpu_counters_init(&counters);
     for (size_t i = 0; source_table[i]; i++) {
         const struct source_ops *source = source_table[i];
 
-        if (source_is_off(&switches, source->name))
+        if (source_is_off(&of->switches, source->name))
             report_add(report, source->name, VERDICT_LIMITED,
                        "to read it, remove --collector.NAME=false and --no-collector.NAME",
                        "switched off by --collector.%s", source->name);
         else if (source == &redfish_source) /* sources do not use the network */
             check_redfish(report, options);
         else if (source->check)
-            source->check(&context, report);
+            is_idle &= check_source(report, source, &of->context);
     }
+    if (!is_idle)
+        (void)TAKE_PTR(of);
+    return is_idle;
 }
 
 int verb_check(const struct cli *cli)
@@ -342,8 +357,8 @@ int verb_check(const struct cli *cli)
         cli_print_error(&err);
         return report ? EXIT_USAGE : EXIT_FAILED;
     }
-    check_sources(report, &host, options);
-    is_idle = check_shared(report, &host, options);
+    is_idle = check_sources(report, &host, options);
+    is_idle &= check_shared(report, &host, options);
     check_emissions(report, options);
     check_tariff(report, options->cost_tariff_path);
     check_processes(report, &host);

@@ -130,6 +130,19 @@ class Nodes(TestCase):
         self.compare("gpu-with-dcgm", {**env, "LD_LIBRARY_PATH": f"{env['LD_LIBRARY_PATH']}:{FAKE_DCGM}",
                                        "FAKE_DCGM_GPUS": "GPU-00000000-0000-4000-8000-000000000000"})
 
+    def test_a_host_engine_that_hangs_costs_its_own_lines_only(self):
+        self.make(RAPL)
+        os.makedirs(self.path("proc/net"))
+        self.write("proc/net/tcp", HOST_ENGINE.encode())
+        env = fake_gpus("time-slicing.trace")
+        done = run("check", f"--path.procfs={self.path('proc')}", f"--path.sysfs={self.path('sys')}",
+                   f"--path.rootfs={self.path('root')}", timeout=60, env={
+                       **env, "LD_LIBRARY_PATH": f"{env['LD_LIBRARY_PATH']}:{FAKE_DCGM}", "FAKE_DCGM_SILENT": "1",
+                       "FAKE_DCGM_GPUS": "GPU-00000000-0000-4000-8000-000000000000"})
+        self.assertEqual(0, done.returncode)
+        self.assertIn(b"missing  dcgm                     it has hung for 20 s\n", done.stdout)
+        self.assertIn(b"ok       rapl ", done.stdout)
+
     def test_a_node_with_a_gpu_that_counts_no_energy(self):
         self.make(RAPL)
         self.compare("gpu-without-counter", fake_gpus("no-counter.trace"), "--no-collector.hwmon")

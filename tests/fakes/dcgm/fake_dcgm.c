@@ -153,7 +153,7 @@ static void read_environment(void)
 
     if (fake.is_set || !uuids)
         return;
-    fake.engine = FAKE_DCGM_RUNS;
+    fake.engine = getenv("FAKE_DCGM_SILENT") ? FAKE_DCGM_SILENT : FAKE_DCGM_RUNS;
     for (fake.gpu_count = 0; *uuids && fake.gpu_count < GPUS; fake.gpu_count++) {
         size_t len = strcspn(uuids, ",");
 
@@ -196,6 +196,17 @@ int dcgmShutdown(void)
     return unlock(ST_OK);
 }
 
+/* With the lock held. */
+static void hang_while(enum fake_dcgm_engine engine)
+{
+    while (fake.engine == engine) {
+        fake.hanging++;
+        pthread_cond_broadcast(&fake.changed);
+        pthread_cond_wait(&fake.changed, &fake.mutex);
+        fake.hanging--;
+    }
+}
+
 FAKE_DCGM_API int dcgmConnect_v2(const char *address, dcgmConnectV2Params_v2 *params,
                                  uintptr_t *ret_handle);
 int dcgmConnect_v2(const char *address, dcgmConnectV2Params_v2 *params, uintptr_t *ret_handle)
@@ -207,6 +218,7 @@ int dcgmConnect_v2(const char *address, dcgmConnectV2Params_v2 *params, uintptr_
         return unlock(ST_VER_MISMATCH);
     if (strcmp(address, "127.0.0.1:5555") != 0 || params->addressIsUnixSocket)
         return unlock(ST_BADPARAM);
+    hang_while(FAKE_DCGM_SILENT);
     if (fake.engine == FAKE_DCGM_ABSENT)
         return unlock(ST_CONNECTION_NOT_VALID);
     *ret_handle = ++fake.connection;
@@ -339,12 +351,8 @@ int dcgmEntitiesGetLatestValues(uintptr_t handle, dcgmGroupEntityPair_t *entitie
                                 dcgmFieldValue_v2 *values)
 {
     lock();
-    while (fake.engine == FAKE_DCGM_HANGS && !(flags & 1)) {
-        fake.hanging++;
-        pthread_cond_broadcast(&fake.changed);
-        pthread_cond_wait(&fake.changed, &fake.mutex);
-        fake.hanging--;
-    }
+    if (!(flags & 1))
+        hang_while(FAKE_DCGM_HANGS);
     if (check_connection(handle) != ST_OK)
         return unlock(ST_CONNECTION_NOT_VALID);
     if (entity_count != 1 || entities->entityGroupId != 1 ||

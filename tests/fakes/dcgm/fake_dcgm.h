@@ -2,7 +2,7 @@
  * How a test steers the fake libdcgm.so.4 from inside its own process; resolve the functions with
  * dlsym. Without them the environment steers it: FAKE_DCGM_GPUS has the UUIDs of the boards of the
  * host engine, separated by commas, whose units are active half of the time; without it no host
- * engine runs.
+ * engine runs. With FAKE_DCGM_SILENT it accepts, and connecting hangs.
  */
 #pragma once
 
@@ -17,6 +17,7 @@ enum fake_dcgm_engine {
     FAKE_DCGM_NO_PROFILING, /* its boards cannot be profiled */
     FAKE_DCGM_OTHER_ENGINE, /* of another version than the library */
     FAKE_DCGM_HANGS,        /* it accepts, and its values never come */
+    FAKE_DCGM_SILENT,       /* it accepts, and says nothing */
 };
 
 /* As if the library had just been loaded, with a host engine that has one board. */

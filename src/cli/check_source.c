@@ -1,0 +1,57 @@
+/* Sources are checked on threads of their own: a driver, or a daemon behind it, that hangs costs
+ * its own lines and not the others. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "core/macros.h"
+#include "model/report.h"
+#include "sources/source.h"
+
+/* Drivers take seconds to start. */
+enum { PATIENCE_S = 20 };
+
+struct source_check {
+    const struct source_ops *source;
+    const struct source_context *context;
+    struct report report; /* a copy: what hangs must not write into that of the others */
+};
+
+static void *run_check(void *argument)
+{
+    struct source_check *check = argument;
+
+    check->source->check(check->context, &check->report);
+    return NULL;
+}
+
+bool check_source(struct report *report, const struct source_ops *source,
+                  const struct source_context *context)
+{
+    _cleanup_free_ struct source_check *check = malloc(sizeof(*check));
+    struct timespec until;
+    pthread_t thread;
+
+    if (!check) {
+        report_add(report, source->name, VERDICT_MISSING, "free some memory", "out of memory");
+        return true;
+    }
+    *check = (struct source_check){source, context, *report};
+    if (pthread_create(&thread, NULL, run_check, check) != 0) {
+        report_add(report, source->name, VERDICT_MISSING, "allow more threads",
+                   "cannot start a thread");
+        return true;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PATIENCE_S;
+    if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0) {
+        *report = check->report;
+        return true;
+    }
+    report_add(report, source->name, VERDICT_MISSING,
+               "look into the kernel's log and that of its daemon; the exporter goes on without it",
+               "it has hung for %d s", PATIENCE_S);
+    (void)TAKE_PTR(check);
+    return false;
+}
