@@ -14,7 +14,7 @@ SECONDS = 240
 DIRECTORIES = ("bin", "dev", "etc", "proc", "sys", "tmp")
 PASSWD = b"root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n"
 INIT = """#!/bin/busybox sh
-export PATH=/bin
+export PATH=/bin NO_COLOR=1
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
