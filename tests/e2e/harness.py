@@ -3,6 +3,7 @@
 The environment names the build under test: WATTRIBUTE is the binary, SOURCE_ROOT the checkout,
 PROMETHEUS_BIN_DIR (optional) where promtool and prometheus are, if not in PATH.
 """
+import contextlib
 import gzip
 import http.client
 import json
@@ -80,8 +81,8 @@ def wait_until(what, condition, seconds=10):
 def children(pid):
     found = []
     for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/children") as file:
-            found += map(int, file.read().split())
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{pid}/task/{task}/children") as file:
+            found += map(int, file.read().split())  # a thread may end meanwhile
     return found
 
 
