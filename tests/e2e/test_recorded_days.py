@@ -412,6 +412,14 @@ class Keys(TestCase):
         self.assertEqual([line for line in without[1:] if " N " not in line],
                          [line for line in with_keys[1:] if " N " not in line])
 
+    def test_a_newer_trace_keeps_its_version(self):
+        self.add_keys()
+        with gzip.open(self.path("day.trace.gz"), "rt") as lines:
+            newer = lines.read().replace("wattribute-trace 1", "wattribute-trace 3", 1)
+        with gzip.open(self.path("newer.trace.gz"), "wt") as out:
+            out.write(newer)
+        self.assertEqual("wattribute-trace 3", self.add("newer.trace.gz", "keys.trace.gz")[0])
+
     def test_replay_takes_the_trace_and_its_ledger_balances(self):
         self.add_keys()
         done = run("replay", self.path("keys.trace.gz"))

@@ -663,6 +663,27 @@ static void the_same_layout_again_changes_nothing(void **state)
     pipeline_free(rig.pipeline);
 }
 
+static const struct gpu_learning *learning_of(const struct mig_rig *rig, uint32_t instance)
+{
+    return gpu_mig_find(rig->pipeline->gpus[0]->mig, instance)->learning;
+}
+
+static void what_was_learned_of_an_instance_stays_when_its_index_changes(void **state)
+{
+    struct sample_instance second = instances[1];
+    struct mig_rig rig = open_rig(mig_options(), 2);
+    const struct gpu_learning *before = learning_of(&rig, second.gpu_instance);
+
+    (void)state;
+    assert_non_null(before);
+    second.index = 0; /* the first one is destroyed */
+    set_layout(&rig, &second, 1, true);
+    assert_ptr_equal(learning_of(&rig, second.gpu_instance), before);
+    assert_int_equal(
+        gpu_mig_find(rig.pipeline->gpus[0]->mig, second.gpu_instance)->computes[0].index, 0);
+    pipeline_free(rig.pipeline);
+}
+
 /* Old drivers do not say in which instance a process is. */
 static void processes_of_no_known_instance_are_charged_together(void **state)
 {
@@ -989,6 +1010,7 @@ int main(void)
         cmocka_unit_test(unknown_memory_goes_to_the_instance_that_it_is_in),
         cmocka_unit_test(a_change_of_the_layout_is_followed_within_a_window),
         cmocka_unit_test(the_same_layout_again_changes_nothing),
+        cmocka_unit_test(what_was_learned_of_an_instance_stays_when_its_index_changes),
         cmocka_unit_test(processes_of_no_known_instance_are_charged_together),
         cmocka_unit_test(a_board_without_instances_is_idle_or_unattributed),
         cmocka_unit_test(hostile_layouts_keep_the_books_balanced),

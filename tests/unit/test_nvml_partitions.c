@@ -272,8 +272,7 @@ static void what_mig_takes_away_is_not_asked_for(void **state)
 }
 
 /* Of the seven single processes of GPU 0, with one window each second. */
-static void the_layout_costs_a_call_for_each_slot_and_three_for_each_device_in_a_window(
-    void **state)
+static void the_layout_costs_a_call_for_each_slot_and_four_for_each_device_in_a_window(void **state)
 {
     static const char *const calls[] = {"nvmlDeviceGetMigMode", "nvmlDeviceGetMaxMigDeviceCount",
                                         "nvmlDeviceGetMigDeviceHandleByIndex",
@@ -287,7 +286,7 @@ static void the_layout_costs_a_call_for_each_slot_and_three_for_each_device_in_a
     play(&rig, 10 * SECOND);
     for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
         assert_int_equal(rig.call_count(calls[i]), expected[i]);
-    assert_int_equal(rig.call_count("nvmlDeviceGetAttributes_v2"), 11);
+    assert_int_equal(rig.call_count("nvmlDeviceGetAttributes_v2"), 110);
     close_rig(&rig);
 }
 
@@ -456,6 +455,39 @@ static void a_change_of_the_layout_is_followed_within_a_window(void **state)
     close_watched(&rig, seen);
 }
 
+/* The driver may give ids and UUIDs again. */
+static void an_instance_that_is_made_anew_under_its_uuid_is_found_by_its_size(void **state)
+{
+    static const char scenario[] =
+        "wattribute-trace 3\n"
+        "gpu 0 uuid=GPU-0 name=H100 driver=580.159.04 memory_bytes=85520809984\n"
+        "1800000000000000 B 0 1 7 132 2 1:0:0:3:3:60:42412802048:3g.40gb:MIG-1 "
+        "2:0:1:1:1:16:10737418240:1g.10gb:MIG-2\n"
+        "1800000000000000 E 0 1000000\n"
+        "1800000003400000 B 0 1 7 132 2 1:0:0:4:4:64:42412802048:4g.40gb:MIG-1 "
+        "2:0:1:1:1:16:10737418240:1g.10gb:MIG-2\n"
+        "1800000008000000 E 0 2000000\n";
+    char path[] = "/tmp/remadeXXXXXX";
+    int fd = mkstemp(path);
+    struct rig rig;
+    struct seen *seen;
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(fs_write_all(fd, scenario, strlen(scenario)), 0);
+    close(fd);
+    seen = watch(&rig, FAKE_NVML, path, SAMPLE_LAYOUT, 0);
+    play(&rig, 6 * SECOND);
+    assert_int_equal(seen->count, 2);
+    assert_int_equal(seen->samples[1].t_us, START_US + 4 * SECOND);
+    assert_string_equal(seen->samples[0].layout.items[0].profile, "3g.40gb");
+    assert_string_equal(seen->samples[1].layout.items[0].profile, "4g.40gb");
+    assert_int_equal(seen->samples[1].layout.items[0].slices, 4);
+    assert_string_equal(seen->samples[1].layout.items[1].profile, "1g.10gb");
+    close_watched(&rig, seen);
+    unlink(path);
+}
+
 /* Between the end of an instance and the next look at the layout its handle is used. */
 static void whatever_a_destroyed_instance_answers_its_board_is_read(void **state)
 {
@@ -614,7 +646,7 @@ int main(void)
         cmocka_unit_test(without_the_right_to_the_boards_list_those_of_its_devices_are_read),
         cmocka_unit_test(what_mig_takes_away_is_not_asked_for),
         cmocka_unit_test(
-            the_layout_costs_a_call_for_each_slot_and_three_for_each_device_in_a_window),
+            the_layout_costs_a_call_for_each_slot_and_four_for_each_device_in_a_window),
         cmocka_unit_test(gpm_is_read_for_each_instance_as_often_as_it_matters),
         cmocka_unit_test(gpm_begins_with_the_first_process_and_ends_with_the_last),
         cmocka_unit_test(gpm_is_read_where_memory_is_in_use_and_no_process_is_listed),
@@ -622,6 +654,7 @@ int main(void)
         cmocka_unit_test(a_board_without_gpm_has_none_in_its_instances),
         cmocka_unit_test(memory_is_read_once_for_each_gpu_instance),
         cmocka_unit_test(a_change_of_the_layout_is_followed_within_a_window),
+        cmocka_unit_test(an_instance_that_is_made_anew_under_its_uuid_is_found_by_its_size),
         cmocka_unit_test(whatever_a_destroyed_instance_answers_its_board_is_read),
         cmocka_unit_test(
             an_instance_that_is_made_anew_under_its_old_id_begins_a_new_pair_of_samples),

@@ -105,11 +105,30 @@ static struct gpu_mig *read_layout(const struct sample_layout *layout)
     return mig;
 }
 
+/* The indices of its MIG devices may be others: they move up when one before them is destroyed. */
 static bool is_same_instance(const struct gpu_instance *a, const struct gpu_instance *b)
 {
-    return a->id == b->id && a->slices == b->slices && strcmp(a->profile, b->profile) == 0 &&
-           a->compute_count == b->compute_count &&
-           memcmp(a->computes, b->computes, a->compute_count * sizeof(a->computes[0])) == 0;
+    if (a->id != b->id || a->slices != b->slices || strcmp(a->profile, b->profile) != 0 ||
+        a->compute_count != b->compute_count)
+        return false;
+    for (size_t i = 0; i < a->compute_count; i++) {
+        const struct gpu_compute *x = &a->computes[i], *y = &b->computes[i];
+
+        if (x->id != y->id || x->slices != y->slices || strcmp(x->uuid, y->uuid) != 0 ||
+            strcmp(x->profile, y->profile) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool has_same_place(const struct gpu_instance *a, const struct gpu_instance *b)
+{
+    for (size_t i = 0; i < a->compute_count; i++)
+        if (a->computes[i].index != b->computes[i].index)
+            return false;
+    return a->placement.is_known == b->placement.is_known &&
+           a->placement.profile == b->placement.profile &&
+           a->placement.start == b->placement.start && a->placement.size == b->placement.size;
 }
 
 static bool is_same_layout(const struct gpu_mig *a, const struct gpu_mig *b)
@@ -117,7 +136,8 @@ static bool is_same_layout(const struct gpu_mig *a, const struct gpu_mig *b)
     if (a->kind != b->kind || a->slices != b->slices || a->count != b->count)
         return false;
     for (size_t i = 0; i < a->count; i++)
-        if (!is_same_instance(&a->instances[i], &b->instances[i]))
+        if (!is_same_instance(&a->instances[i], &b->instances[i]) ||
+            !has_same_place(&a->instances[i], &b->instances[i]))
             return false;
     return true;
 }

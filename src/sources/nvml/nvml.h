@@ -56,6 +56,7 @@ struct nvml_mig_device {
     struct nvml_device *device;
     uint32_t index, gpu_instance, compute_instance;
     char uuid[NVML_UUID_BYTES], profile[NVML_NAME_BYTES];
+    bool has_attributes;
     struct nvml_attributes attributes;
     struct mig_placement placement;
 };

@@ -5,8 +5,9 @@
  * and nobody can use such an instance.
  *
  * The layout is enumerated once per window: a call for the mode, one for each slot (seven on A100
- * and H100) and three for each MIG device; its attributes, name and placement are read when it is
- * new.
+ * and H100) and four for each MIG device; its name and placement are read when it is new. An
+ * instance that is made anew may have the ids and the UUID of the one before it: the attributes
+ * tell them apart.
  * Handles of a destroyed instance are invalid or belong to another (nvml.h,
  * nvmlDeviceGetMigDeviceHandleByIndex), so they are asked for anew, and errors of a MIG device are
  * never errors of the board.
@@ -72,6 +73,10 @@ static bool identify_device(const struct nvml_library *nvml, struct nvml_mig_dev
     if (nvml->uuid(to->device, to->uuid, sizeof(to->uuid)) != NVML_SUCCESS)
         to->uuid[0] = '\0';
     to->uuid[sizeof(to->uuid) - 1] = '\0';
+    to->has_attributes =
+        nvml->attributes && nvml->attributes(to->device, &to->attributes) == NVML_SUCCESS;
+    if (!to->has_attributes)
+        to->attributes = (struct nvml_attributes){0};
     return true;
 }
 
@@ -101,10 +106,22 @@ static bool enumerate_devices(struct nvml_poll *poll, struct nvml_mig_device *de
     return true;
 }
 
+/* Unknown attributes are no others. */
+static bool has_same_attributes(const struct nvml_mig_device *a, const struct nvml_mig_device *b)
+{
+    const struct nvml_attributes *x = &a->attributes, *y = &b->attributes;
+
+    return !a->has_attributes || !b->has_attributes ||
+           (x->gpu_instance_slices == y->gpu_instance_slices &&
+            x->compute_instance_slices == y->compute_instance_slices &&
+            x->sm_count == y->sm_count && x->memory_mib == y->memory_mib);
+}
+
 static bool is_same_device(const struct nvml_mig_device *a, const struct nvml_mig_device *b)
 {
     return a->index == b->index && a->gpu_instance == b->gpu_instance &&
-           a->compute_instance == b->compute_instance && strcmp(a->uuid, b->uuid) == 0;
+           a->compute_instance == b->compute_instance && strcmp(a->uuid, b->uuid) == 0 &&
+           has_same_attributes(a, b);
 }
 
 /* "Requires privileged user" (nvml.h, nvmlDeviceGetGpuInstanceById). Who is not told knows all else
@@ -128,8 +145,6 @@ static void describe_device(const struct nvml_library *nvml, struct nvml_device 
 {
     char name[NVML_NAME_BYTES] = "";
 
-    if (!nvml->attributes || nvml->attributes(device->device, &device->attributes) != NVML_SUCCESS)
-        device->attributes = (struct nvml_attributes){0};
     if (!nvml->name || nvml->name(device->device, name, sizeof(name)) != NVML_SUCCESS)
         name[0] = '\0';
     name[sizeof(name) - 1] = '\0';
@@ -151,7 +166,10 @@ static bool take_devices(const struct nvml_library *nvml, struct nvml_device *bo
         changed |= !old;
         if (old) {
             memcpy(devices[i].profile, old->profile, sizeof(devices[i].profile));
-            devices[i].attributes = old->attributes;
+            if (!devices[i].has_attributes) {
+                devices[i].has_attributes = old->has_attributes;
+                devices[i].attributes = old->attributes;
+            }
             devices[i].placement = old->placement;
         } else {
             describe_device(nvml, board, &devices[i]);
@@ -184,7 +202,8 @@ static bool take_instances(const struct nvml_library *nvml, struct nvml_mig *mig
             instance->id = device->gpu_instance;
         }
         instance->identity = map_hash_u64(instance->identity ^ device->compute_instance) ^
-                             map_hash_bytes(span_of(device->uuid));
+                             map_hash_bytes(span_of(device->uuid)) ^
+                             map_hash_u64(map_hash_bytes(span_of(device->profile)));
     }
     for (size_t i = 0; i < old.instance_count; i++) {
         struct nvml_gpu_instance *same = nvml_mig_find(mig, old.instances[i].id);
