@@ -21,7 +21,7 @@ static const char *const group_titles[OPTIONS_GROUP_COUNT] = {
     [OPTIONS_LOGGING] = "Logging",     [OPTIONS_GENERAL] = "General",
     [OPTIONS_RECORDING] = "Recording", [OPTIONS_OUTPUT] = "Output",
     [OPTIONS_SOURCES] = "Sources",     [OPTIONS_PRICES] = "Emissions and cost",
-    [OPTIONS_DAEMON] = "Daemon",
+    [OPTIONS_DAEMON] = "Daemon",       [OPTIONS_SCREEN] = "Screen",
 };
 
 static const char *or_empty(const char *text)

@@ -87,6 +87,8 @@ struct options {
     bool json;                    /* of verbs that print */
     /* A running daemon; NULL: not given. */
     const char *daemon_url, *daemon_ca_path, *daemon_credentials_path;
+    uint64_t screen_interval_us; /* of `top` */
+    bool once;                   /* likewise */
 
     /* On the command line only. */
     const char *config_path; /* NULL: none */
@@ -109,6 +111,7 @@ enum options_group {
     OPTIONS_RECORDING, /* of `record` alone */
     OPTIONS_OUTPUT,    /* of what a verb prints */
     OPTIONS_DAEMON,    /* of clients of a running daemon */
+    OPTIONS_SCREEN,    /* of `top` alone */
     OPTIONS_GENERAL,   /* about the command line itself: not in the config file */
     OPTIONS_GROUP_COUNT,
 };
