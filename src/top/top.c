@@ -56,9 +56,13 @@ bool top_has_column(const struct top *top, enum top_column column)
 {
     if (column == TOP_WATTS || column == TOP_NAME)
         return true;
-    for (size_t i = 0; top->document && i < top->document->workload_count; i++)
-        if (!isnan(top_value(&top->document->workloads[i], column)))
+    for (size_t i = 0; top->document && i < top->document->workload_count; i++) {
+        const struct node_workload *workload = &top->document->workloads[i];
+
+        /* How busy it is shows with the second document: a column that comes later is a nuisance. */
+        if (!isnan(column == TOP_CPU ? workload->cpu_seconds : top_value(workload, column)))
             return true;
+    }
     return false;
 }
 

@@ -23,14 +23,6 @@ void view_write(struct view_pen *pen, enum screen_style style, const char *forma
     pen->column += screen_put(pen->screen, pen->row, pen->column, SIZE_MAX, style, text);
 }
 
-void view_write_value(struct view_pen *pen, const char *name, const char *value)
-{
-    if (value[0] == '\0')
-        return;
-    view_write(pen, STYLE_DIM, "%s%s", pen->column > 0 ? "  " : "", name);
-    view_write(pen, STYLE_PLAIN, "%s%s", name[0] ? " " : "", value);
-}
-
 /* --- header --- */
 
 static void draw_title(const struct top *top, struct screen *screen)
@@ -84,7 +76,7 @@ static void draw_history(const struct top *top, struct view_pen *pen)
     const double *watts = top->history + top->history_count - count;
     double most = 0;
 
-    if (!pen->screen->is_utf8 || top->history_count < 2)
+    if (!pen->screen->is_utf8 || top->interval_s == 0 || top->history_count < 2)
         return;
     for (size_t i = 0; i < count; i++)
         most = fmax(most, watts[i]);
@@ -137,10 +129,8 @@ static void draw_gpu(const struct node_gpu *gpu, struct screen *screen, size_t r
     quantity_watts(gpu->watts, used);
     if (used[0])
         view_write(&pen, STYLE_BOLD, "  %s W", used);
-    if (!isnan(gpu->utilisation_percent)) {
-        quantity_percent(gpu->utilisation_percent, 100, used);
-        view_write_value(&pen, "busy", used);
-    }
+    if (!isnan(gpu->utilisation_percent))
+        view_write(&pen, STYLE_PLAIN, "  %.0f%% busy", gpu->utilisation_percent);
     quantity_bytes(gpu->memory_used_bytes, used);
     quantity_bytes(gpu->memory_total_bytes, total);
     if (used[0])

@@ -13,9 +13,6 @@ struct view_pen {
 void view_write(struct view_pen *pen, enum screen_style style, const char *format, ...)
     PRINTF(3, 4);
 
-/* "NAME value", after a gap; nothing if the value is "". */
-void view_write_value(struct view_pen *pen, const char *name, const char *value);
-
 /* Title, bands, balance, GPUs, meters and sources. Returns the row below. */
 size_t view_draw_header(const struct top *top, struct screen *screen);
 

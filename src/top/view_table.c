@@ -13,6 +13,7 @@ enum {
     NAME_WIDTH_PRINTED = 200,
     NAME_WIDTH_MIN = 12,
     BAR_WIDTH_MAX = 32,
+    RANK_LAST = 10,
 };
 
 /* In the order of the screen. */
@@ -38,7 +39,7 @@ static const struct {
     const char *title;
     size_t width;          /* the least */
     enum top_column order; /* TOP_COLUMN_COUNT: none */
-    unsigned rank;         /* the highest goes first where there is no room; 0: never */
+    unsigned rank;         /* the lowest get the room there is; 0: always shown */
 } columns[COLUMN_COUNT] = {
     [COLUMN_KIND] = {"KIND", 9, TOP_COLUMN_COUNT, 7},
     [COLUMN_NAME] = {"WORKLOAD", 0, TOP_NAME, 0},
@@ -75,48 +76,51 @@ size_t view_layout_width(const struct view_layout *layout)
     return width;
 }
 
-/* The least important one that may go. False: there is none. */
-static bool drop_column(const struct top *top, struct view_layout *layout)
+/* The width that the column has at least; 0: nobody has a value in it. */
+static size_t least_width(const struct top *top, enum column column)
 {
-    size_t worst = COLUMN_COUNT;
+    enum top_column order = columns[column].order;
 
-    for (size_t i = 0; i < COLUMN_COUNT; i++)
-        if (layout->widths[i] > 0 && columns[i].rank > 0 && columns[i].order != top->order &&
-            (worst == COLUMN_COUNT || columns[i].rank > columns[worst].rank))
-            worst = i;
-    if (worst == COLUMN_COUNT)
-        return false;
-    layout->widths[worst] = 0;
-    return true;
+    return order == TOP_COLUMN_COUNT || top_has_column(top, order) ? columns[column].width : 0;
+}
+
+/* Adds what there is room for, the most important first. */
+static void add_columns(const struct top *top, size_t width, struct view_layout *layout)
+{
+    for (unsigned rank = 1; rank <= RANK_LAST; rank++)
+        for (size_t i = 0; i < COLUMN_COUNT; i++) {
+            if (columns[i].rank != rank || layout->widths[i] > 0)
+                continue;
+            layout->widths[i] = least_width(top, (enum column)i);
+            if (view_layout_width(layout) > width)
+                layout->widths[i] = 0;
+        }
 }
 
 void view_layout(const struct top *top, const struct screen *screen, size_t width,
                  struct view_layout *ret_layout)
 {
-    size_t wanted = widest_name(top, screen), used, more;
-    struct view_layout layout;
+    size_t wanted = widest_name(top, screen), left;
+    struct view_layout layout = {0};
 
+    layout.widths[COLUMN_NAME] = width == 0 ? MIN(wanted, (size_t)NAME_WIDTH_PRINTED)
+                                            : MIN(MIN(wanted, (size_t)NAME_WIDTH_MAX),
+                                                  MAX(width / 4, (size_t)NAME_WIDTH_MIN));
     for (size_t i = 0; i < COLUMN_COUNT; i++)
-        layout.widths[i] =
-            columns[i].order == TOP_COLUMN_COUNT || top_has_column(top, columns[i].order)
-                ? columns[i].width
-                : 0;
-    if (width == 0) {
-        layout.widths[COLUMN_BAR] = 0;
-        layout.widths[COLUMN_NAME] = MIN(wanted, (size_t)NAME_WIDTH_PRINTED);
-        *ret_layout = layout;
-        return;
+        if (i != COLUMN_NAME && (columns[i].rank == 0 || columns[i].order == top->order))
+            layout.widths[i] = columns[i].width;
+    add_columns(top, width == 0 ? SIZE_MAX : width, &layout);
+    if (width == 0)
+        layout.widths[COLUMN_BAR] = 0; /* for people */
+    left = width - MIN(view_layout_width(&layout), width);
+    if (width > 0 && wanted > layout.widths[COLUMN_NAME]) {
+        size_t more = MIN(left, MIN(wanted, (size_t)NAME_WIDTH_MAX) - layout.widths[COLUMN_NAME]);
+
+        layout.widths[COLUMN_NAME] += more;
+        left -= more;
     }
-    wanted = MIN(wanted, (size_t)NAME_WIDTH_MAX);
-    layout.widths[COLUMN_NAME] = MIN(wanted, MAX(width / 4, (size_t)NAME_WIDTH_MIN));
-    while (view_layout_width(&layout) > width && drop_column(top, &layout))
-        ;
-    used = view_layout_width(&layout);
-    more = used < width ? MIN(width - used, wanted - layout.widths[COLUMN_NAME]) : 0;
-    layout.widths[COLUMN_NAME] += more;
-    if (layout.widths[COLUMN_BAR] > 0 && used + more < width)
-        layout.widths[COLUMN_BAR] =
-            MIN(layout.widths[COLUMN_BAR] + width - used - more, (size_t)BAR_WIDTH_MAX);
+    if (layout.widths[COLUMN_BAR] > 0)
+        layout.widths[COLUMN_BAR] = MIN(layout.widths[COLUMN_BAR] + left, (size_t)BAR_WIDTH_MAX);
     *ret_layout = layout;
 }
 
