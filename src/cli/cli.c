@@ -44,8 +44,13 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
      .examples = "  wattribute check\n"
                  "  wattribute check --json\n"
                  "  wattribute check --emissions.providers=rte\n",
-     .groups = 1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
-               1 << OPTIONS_MODEL | 1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
+     .groups = 1 << OPTIONS_OUTPUT | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES | 1 << OPTIONS_MODEL |
+               1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
+    {.name = "top",
+     .run = verb_top,
+     .help = "show who draws this node's watts, as a running wattribute books them",
+     .examples = "  wattribute top --json\n",
+     .groups = 1 << OPTIONS_OUTPUT | 1 << OPTIONS_DAEMON | 1 << OPTIONS_GENERAL},
     {.name = "server", .run_child = server_main},
     {.name = "fetcher", .run_child = fetcher_main},
 };

@@ -23,7 +23,7 @@ struct cli_command {
 };
 
 /* The first is the default. */
-enum { CLI_COMMANDS = 6 };
+enum { CLI_COMMANDS = 7 };
 extern const struct cli_command cli_commands[CLI_COMMANDS];
 
 enum { CLI_ARGUMENTS_MAX = 64 };
@@ -57,6 +57,7 @@ int verb_serve(const struct cli *cli);
 int verb_replay(const struct cli *cli);
 int verb_record(const struct cli *cli);
 int verb_check(const struct cli *cli);
+int verb_top(const struct cli *cli);
 
 /* About one command, or all with NULL. The caller checks buffer_failed. */
 void cli_help(const struct cli_command *command, struct buffer *out);

@@ -19,8 +19,9 @@ static const char *const group_titles[OPTIONS_GROUP_COUNT] = {
     [OPTIONS_BOOKS] = "Bookkeeping",   [OPTIONS_NODE] = "This node",
     [OPTIONS_METRICS] = "Metrics",     [OPTIONS_SERVING] = "Serving",
     [OPTIONS_LOGGING] = "Logging",     [OPTIONS_GENERAL] = "General",
-    [OPTIONS_RECORDING] = "Recording", [OPTIONS_CHECKING] = "Checking",
+    [OPTIONS_RECORDING] = "Recording", [OPTIONS_OUTPUT] = "Output",
     [OPTIONS_SOURCES] = "Sources",     [OPTIONS_PRICES] = "Emissions and cost",
+    [OPTIONS_DAEMON] = "Daemon",
 };
 
 static const char *or_empty(const char *text)

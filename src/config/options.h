@@ -84,7 +84,9 @@ struct options {
     bool record_names;            /* of `record` */
     const char *program_key_path; /* of `record`; NULL: a new secret in each run */
     uint64_t duration_us;         /* of `record`; 0: until it is stopped */
-    bool json;                    /* of `check` */
+    bool json;                    /* of verbs that print */
+    /* A running daemon; NULL: not given. */
+    const char *daemon_url, *daemon_ca_path, *daemon_credentials_path;
 
     /* On the command line only. */
     const char *config_path; /* NULL: none */
@@ -105,7 +107,8 @@ enum options_group {
     OPTIONS_SERVING,
     OPTIONS_LOGGING,
     OPTIONS_RECORDING, /* of `record` alone */
-    OPTIONS_CHECKING,  /* of `check` alone */
+    OPTIONS_OUTPUT,    /* of what a verb prints */
+    OPTIONS_DAEMON,    /* of clients of a running daemon */
     OPTIONS_GENERAL,   /* about the command line itself: not in the config file */
     OPTIONS_GROUP_COUNT,
 };

@@ -215,7 +215,18 @@ static const struct options_flag flags[] = {
      "file with the secret of program keys, created if missing; programs are recognised across "
      "recordings with the same secret; default: a new one in each run",
      OPTIONS_RECORDING, NULL, PATH("FILE", program_key_path)},
-    {"json", "print the report as JSON", OPTIONS_CHECKING, NULL, SWITCH(json)},
+    {"json", "print JSON", OPTIONS_OUTPUT, NULL, SWITCH(json)},
+
+    {"daemon", "ask the wattribute at http://HOST:PORT, https://HOST:PORT or unix:PATH",
+     OPTIONS_DAEMON, "http://localhost:9400", TEXT("ADDRESS", option_type_text, daemon_url, 300)},
+    {"daemon.ca-file",
+     "PEM file with the CA of the daemon's certificate, or that certificate; default: the system's "
+     "CAs",
+     OPTIONS_DAEMON, NULL, PATH("FILE", daemon_ca_path)},
+    {"daemon.credentials-file",
+     "YAML file with 'username: ...' and 'password: ...' for the daemon; mode 0600", OPTIONS_DAEMON,
+     NULL, PATH("FILE", daemon_credentials_path)},
+
     {"config.file", "YAML file with flags; the command line overrides it", OPTIONS_GENERAL, NULL,
      PATH("FILE", config_path)},
     {"help", "show this help and exit", OPTIONS_GENERAL, NULL, SWITCH(help), ALIAS("h")},
