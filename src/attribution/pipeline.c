@@ -211,6 +211,16 @@ void pipeline_set_price(struct pipeline *pipeline, const struct price *price, ui
     ledger_set_price(pipeline->ledger, &news, from_us);
 }
 
+void pipeline_learn_idle(struct pipeline *pipeline, enum meter_kind kind, const char *id,
+                         uint64_t power_mw)
+{
+    struct node *node = &pipeline->node;
+
+    for (size_t i = 0; i < node->meter_count; i++)
+        if (node->meters[i].kind == kind && strcmp(node->meters[i].id, id) == 0)
+            idle_learn(&node->meters[i].idle, /* context= */ false, power_mw * 1000, USEC_PER_SEC);
+}
+
 int pipeline_finish(struct pipeline *pipeline)
 {
     bool failed = false;

@@ -68,6 +68,10 @@ void pipeline_lose_devices(struct pipeline *pipeline, uint64_t now_us);
  * what the first price knew is ever billed, and if it becomes unknown it stays as it was. */
 void pipeline_set_price(struct pipeline *pipeline, const struct price *price, uint64_t from_us);
 
+/* Somebody knows what a meter of the node draws at rest, which these books have not seen. */
+void pipeline_learn_idle(struct pipeline *pipeline, enum meter_kind kind, const char *id,
+                         uint64_t power_mw);
+
 /* Settles everything that is pending. */
 int pipeline_finish(struct pipeline *pipeline);
 

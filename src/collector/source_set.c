@@ -278,7 +278,8 @@ void source_set_request_read(struct source_set *set)
 {
     start_found(set);
     for (size_t i = 0; i < set->runner_count; i++)
-        set->runners[i].awaited = runner_request_read(set->runners[i].runner);
+        if (runner_unit(set->runners[i].runner)->interval_us <= set->context.interval_us)
+            set->runners[i].awaited = runner_request_read(set->runners[i].runner);
 }
 
 bool source_set_has_read(const struct source_set *set)

@@ -69,7 +69,8 @@ uint64_t source_set_next_due_us(const struct source_set *set);
 void source_set_read(struct source_set *set, uint64_t now_us,
                      void (*take)(void *context, const struct batch *batch), void *context);
 
-/* Asks every source for a read now. Then, are they done? One that is down is not waited for. */
+/* Asks for a read now: all but those that are read more seldom than once a window, as a BMC is.
+ * Then, are they done? One that is down is not waited for. */
 void source_set_request_read(struct source_set *set);
 bool source_set_has_read(const struct source_set *set);
 
