@@ -99,6 +99,20 @@ static int refresh_snapshot(struct collector *collector, enum page_format format
     return 0;
 }
 
+static void refresh_history(struct collector *collector)
+{
+    struct pipeline *pipeline = collector->pipeline;
+
+    pipeline_name_history(pipeline);
+    collector->pages.history = pipeline->history;
+    collector->pages.history_options = (struct history_json_options){
+        .expose = collector->options->expose,
+        .interval_us = collector->options->page_interval_us,
+        .booked_until_us = pipeline_settled_until_us(pipeline),
+        .measured_until_us = pipeline_measured_until_us(pipeline),
+    };
+}
+
 /* The page, or why there is none. */
 static enum channel_status find_page(struct collector *collector,
                                      const struct channel_request *request,
@@ -107,15 +121,24 @@ static enum channel_status find_page(struct collector *collector,
     enum page_format format = (enum page_format)request->format;
     enum page_encoding encoding = (enum page_encoding)request->encoding;
     uint64_t now_us = collector_now_us(collector);
+    uint64_t generation;
     int r;
 
-    if (!collector->measured)
+    if (format == PAGE_HISTORY && !collector->pipeline->history)
+        return CHANNEL_ABSENT;
+    if (format == PAGE_CHECK) {
+        enum channel_status status = collector_check_status(collector);
+
+        if (status != CHANNEL_BODY)
+            return status;
+    } else if (!collector->measured) {
         return CHANNEL_NOT_READY;
+    }
     *ret_page = page_cache_find(&collector->pages, format, encoding, now_us);
     if (*ret_page)
         return (*ret_page)->generation == request->have_generation ? CHANNEL_UNCHANGED
                                                                    : CHANNEL_BODY;
-    r = refresh_snapshot(collector, format);
+    r = format == PAGE_CHECK ? 0 : refresh_snapshot(collector, format);
     if (r == -EAGAIN) {
         log_debug("no page yet: the state is not written");
         return CHANNEL_NOT_READY;
@@ -124,8 +147,12 @@ static enum channel_status find_page(struct collector *collector,
         log_error("out of memory: cannot take a snapshot");
         return CHANNEL_FAILED;
     }
-    if (request->have_generation == collector->pages.generation)
+    generation =
+        format == PAGE_CHECK ? collector->pages.check_generation : collector->pages.generation;
+    if (request->have_generation == generation)
         return CHANNEL_UNCHANGED;
+    if (format == PAGE_HISTORY)
+        refresh_history(collector);
     if (page_cache_get(&collector->pages, format, encoding,
                        pipeline_usage_version(collector->pipeline), now_us, ret_page) < 0) {
         log_error("cannot render the page");
