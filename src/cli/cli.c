@@ -49,8 +49,13 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
     {.name = "top",
      .run = verb_top,
      .help = "show who draws this node's watts, as a running wattribute books them",
-     .examples = "  wattribute top --json\n",
-     .groups = 1 << OPTIONS_OUTPUT | 1 << OPTIONS_DAEMON | 1 << OPTIONS_GENERAL},
+     .examples = "  wattribute top\n"
+                 "  wattribute top --daemon=unix:/run/wattribute/metrics.sock\n"
+                 "  wattribute top --once\n"
+                 "  wattribute top --json\n",
+     .groups = 1 << OPTIONS_SCREEN | 1 << OPTIONS_OUTPUT | 1 << OPTIONS_DAEMON | 1 << OPTIONS_NODE |
+               1 << OPTIONS_SOURCES | 1 << OPTIONS_MODEL | 1 << OPTIONS_PRICES |
+               1 << OPTIONS_GENERAL},
     {.name = "run",
      .run = verb_run,
      .argument = "COMMAND",

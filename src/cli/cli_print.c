@@ -28,6 +28,7 @@ static const char *const group_titles[OPTIONS_GROUP_COUNT] = {
     [OPTIONS_SOURCES] = "Sources",
     [OPTIONS_PRICES] = "Emissions and cost",
     [OPTIONS_DAEMON] = "Daemon",
+    [OPTIONS_SCREEN] = "Screen",
 };
 
 static const char *or_empty(const char *text)

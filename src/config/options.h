@@ -90,6 +90,8 @@ struct options {
     bool remember, live;          /* of `run` */
     /* A running daemon; NULL: not given. */
     const char *daemon_url, *daemon_ca_path, *daemon_credentials_path;
+    uint64_t screen_interval_us; /* of `top` */
+    bool once;                   /* likewise */
 
     /* On the command line only. */
     const char *config_path; /* NULL: none */
@@ -114,6 +116,7 @@ enum options_group {
     OPTIONS_FILE,      /* of verbs that write a file */
     OPTIONS_OUTPUT,    /* of what a verb prints */
     OPTIONS_DAEMON,    /* of clients of a running daemon */
+    OPTIONS_SCREEN,    /* of `top` alone */
     OPTIONS_GENERAL,   /* about the command line itself: not in the config file */
     OPTIONS_GROUP_COUNT,
 };

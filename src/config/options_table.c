@@ -235,6 +235,10 @@ static const struct options_flag flags[] = {
      "YAML file with 'username: ...' and 'password: ...' for the daemon; mode 0600", OPTIONS_DAEMON,
      NULL, PATH("FILE", daemon_credentials_path)},
 
+    {"interval", "time between two states of the screen", OPTIONS_SCREEN, "2s",
+     DURATION(screen_interval_us, 500 * MSEC, HOUR)},
+    {"once", "print one table and end", OPTIONS_SCREEN, NULL, SWITCH(once)},
+
     {"config.file", "YAML file with flags; the command line overrides it", OPTIONS_GENERAL, NULL,
      PATH("FILE", config_path)},
     {"help", "show this help and exit", OPTIONS_GENERAL, NULL, SWITCH(help), ALIAS("h")},
