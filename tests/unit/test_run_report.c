@@ -123,6 +123,8 @@ static void the_command_never_has_more_than_a_meter_counted(void **state)
     assert_int_equal(result.meters[2].counted_uj, 60);
     for (size_t i = 0; i < result.meter_count; i++)
         assert_true(result.meters[i].command_uj <= result.meters[i].counted_uj);
+    assert_true(result.meters[2].is_partial); /* it came while the command ran */
+    assert_false(result.meters[0].is_partial);
 }
 
 /* The last window of a GPU ends after the command: it counts as far as the board has counted. */
