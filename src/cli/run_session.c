@@ -458,7 +458,7 @@ void run_session_result(const struct run_session *session, const struct repetiti
             .cpu_us = repetition->cpu_us,
             .peak_w = repetition->peak_w,
             .family = &repetition->family,
-            .boot_us = proc_read_boot_us(&session->host),
+            .boot_us = proc_read_boot_us(&(struct host){.procfs_fd = repetition->family.proc_fd}),
             .is_estimated = !repetition->has_cgroup,
             .boundary_us = DAEMON_AGE_US,
             .before = &repetition->before,

@@ -131,6 +131,7 @@ static void add_meter(const struct result_input *input, const struct books_meter
         .kind = after->kind,
         .gpu = after->gpu,
         .is_modelled = after->is_modelled,
+        .is_partial = !before,
         .counted_uj = less(after->counted_uj, before ? before->counted_uj : 0),
         .idle_uj = less(after->idle_uj, before ? before->idle_uj : 0),
         .command_uj = less(after->command_uj, before ? before->command_uj : 0),
@@ -250,6 +251,7 @@ static void add_processes(const struct result_input *input, struct result *resul
 void result_make(const struct result_input *input, struct result *ret_result)
 {
     const struct books *prices = input->daemon_after ? input->daemon_after : input->after;
+    double mean_w;
 
     *ret_result = (struct result){
         .status = input->status,
@@ -266,6 +268,9 @@ void result_make(const struct result_input *input, struct result *ret_result)
         add_meters(input, input->daemon_before, input->daemon_after, true, ret_result);
     divide_rest(input, ret_result);
     add_processes(input, ret_result);
+    /* The last moments are in no whole second. */
+    if (ret_result->peak_w > 0 && result_get(ret_result, QUANTITY_POWER, &mean_w))
+        ret_result->peak_w = MAX(ret_result->peak_w, mean_w);
 }
 
 static bool has_kind(const struct result *result, enum meter_kind kind)

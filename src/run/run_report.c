@@ -107,6 +107,8 @@ static void put_meter(const struct result_meter *meter, struct buffer *out)
         buffer_str(out, ", modelled");
     if (meter->is_estimated)
         buffer_str(out, ", estimated");
+    if (meter->is_partial)
+        buffer_str(out, ", not from the beginning");
     buffer_char(out, '\n');
 }
 
@@ -171,9 +173,8 @@ static void put_many(const struct run_report *report, struct buffer *out)
         const struct summary *of = &summary.of[quantity];
 
         if (of->count > 0)
-            put_line(out, "  %-17s %12.6g %s+- %10.4g %12.6g %12.6g %s\n",
-                     quantity_words[quantity].title, of->mean, of->count > 1 ? " " : " ", of->sd,
-                     of->min, of->max,
+            put_line(out, "  %-17s %12.6g  +- %10.4g %12.6g %12.6g %s\n",
+                     quantity_words[quantity].title, of->mean, of->sd, of->min, of->max,
                      quantity == QUANTITY_COST ? summary.currency : quantity_words[quantity].unit);
     }
 }
@@ -298,6 +299,7 @@ static void put_json_meters(const struct result *run, struct buffer *out)
             put_micro(out, "pending_joules", meter->pending_uj);
         put_flag(out, "modelled", meter->is_modelled);
         put_flag(out, "estimated", meter->is_estimated);
+        put_flag(out, "partial", meter->is_partial);
         buffer_char(out, '}');
     }
     buffer_char(out, ']');
