@@ -77,7 +77,7 @@ int compare_read(struct span text, struct run_summary *ret_summary, struct error
         return error_set(err, r, "out of memory");
     runs = json_get(report, "runs");
     summary.runs = json_length(runs);
-    if (r < 0 || !json_int64(json_get(report, "wattribute_run"), &version) || version != 1 ||
+    if (r < 0 || !json_int64(json_get(report, "run_report"), &version) || version != 1 ||
         summary.runs == 0 || summary.runs > RUNS_MAX) {
         json_free(report);
         return error_set(err, -EBADMSG,

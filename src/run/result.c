@@ -58,7 +58,8 @@ static const struct relative *find_relative(const struct result_input *input,
     return NULL;
 }
 
-static void add_rows(const struct result_input *input, struct result_meter *meter)
+static void add_rows(const struct result_input *input, const struct books_meter *after,
+                     struct result_meter *meter)
 {
     const struct books_meter *now = books_find(input->gpus, METER_GPU, meter->id);
 
@@ -72,7 +73,7 @@ static void add_rows(const struct result_input *input, struct result_meter *mete
         meter->uncertain_uj += row->uncertain_uj;
     }
     if (meter->command_uj > 0 && now)
-        meter->pending_uj = less(now->counted_uj, now->divided_uj);
+        meter->pending_uj = less(after->counted_uj, now->divided_uj);
 }
 
 /* Of what the command used, at the price of the time, or if nothing was divided yet, at that of all
@@ -139,7 +140,7 @@ static void add_meter(const struct result_input *input, const struct books_meter
     memcpy(meter->id, after->id, sizeof(meter->id));
     meter->idle_uj = MIN(meter->idle_uj, meter->counted_uj);
     if (after->kind == METER_GPU)
-        add_rows(input, meter);
+        add_rows(input, after, meter);
     else
         meter->is_estimated = input->is_estimated;
     if (meter->command_uj > meter->counted_uj)

@@ -390,7 +390,7 @@ static void put_json_findings(const struct report *findings, struct buffer *out)
 void run_report_json(const struct run_report *report, struct buffer *out)
 {
     buffer_char(out, '{');
-    json_member_u64(out, "wattribute_run", 1);
+    json_member_u64(out, "run_report", 1);
     json_key(out, "command");
     buffer_char(out, '[');
     for (size_t i = 0; report->argv[i]; i++) {

@@ -241,6 +241,7 @@ class Daemon(Run):
         self.assert_near(300 * run["wall_seconds"], run["gpu_joules"], 0.3)
         self.assertEqual(["gpu", "package"], sorted(meter["meter"] for meter in run["meters"]))
         self.assertEqual("sh", max(run["processes"], key=lambda process: process["gpu_joules"])["name"])
+        self.assertNotIn("gpu 0", [finding["what"] for finding in report["findings"]])  # nothing is pending
 
     def test_a_daemon_that_plays_a_trace_is_not_believed(self):
         with Exporter(f"--replay={harness.H200_TRACE}") as exporter:
@@ -267,8 +268,8 @@ class Picture(Run):
         picture = os.path.join(SOURCE_ROOT, "docs/pictures/run.svg")
         if os.environ.get("UPDATE_PICTURES"):
             flags = [*self.node().flags, "--emissions.zone=FR", "--cost.price=0.21", "--cost.currency=EUR"]
-            for name, program in (("sum.py", "print(sum(i * i for i in range(4_000_000)))"),
-                                  ("formula.py", "n = 4_000_000 - 1; print(n * (n + 1) * (2 * n + 1) // 6)")):
+            for name, program in (("sum.py", "print(sum(i * i for i in range(30_000_000)))"),
+                                  ("formula.py", "n = 30_000_000 - 1; print(n * (n + 1) * (2 * n + 1) // 6)")):
                 self.write(name, program.encode())
             shown = ""
             for command in ("run -- python3 sum.py", "run --repeat=5 --output=a.json -- python3 sum.py",

@@ -424,9 +424,9 @@ static void a_report_is_read_as_it_was_written(void **state)
         assert_near(read.of[i].mean, written.of[i].mean, 1e-6);
         assert_near(read.of[i].sd, written.of[i].sd, 1e-6);
     }
-    assert_int_equal(compare_read(span_of("{\"wattribute_run\":1,\"runs\":[]}"), &read, &err),
+    assert_int_equal(compare_read(span_of("{\"run_report\":1,\"runs\":[]}"), &read, &err),
                      -EBADMSG);
-    assert_int_equal(compare_read(span_of("{\"wattribute_run\":2,\"runs\":[{}]}"), &read, &err),
+    assert_int_equal(compare_read(span_of("{\"run_report\":2,\"runs\":[{}]}"), &read, &err),
                      -EBADMSG);
     assert_int_equal(compare_read(span_of("not JSON"), &read, &err), -EBADMSG);
     buffer_done(&text);
