@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attribution/grow.h"
 #include "core/macros.h"
 
 /* A row without names by then is shown without. A runtime that is slow but responds, as when it
@@ -12,7 +13,7 @@ static const uint64_t HOLD_US = 15 * USEC_PER_SEC, HOLD_AWAITED_US = 60 * USEC_P
 
 int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_pipeline)
 {
-    const struct ledger_options ledger_options = {
+    struct ledger_options ledger_options = {
         .max_processes = options->max_processes,
         .max_workloads = options->max_workloads,
         .retention_us = options->retention_us,
@@ -20,7 +21,13 @@ int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_p
     };
     struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
 
-    if (!pipeline || ledger_new(&ledger_options, &pipeline->ledger) < 0) {
+    if (!pipeline)
+        return -ENOMEM;
+    if (options->has_history)
+        ledger_options.history = pipeline->history = history_new();
+    if ((options->has_history && !pipeline->history) ||
+        ledger_new(&ledger_options, &pipeline->ledger) < 0) {
+        history_free(pipeline->history);
         free(pipeline);
         return -ENOMEM;
     }
@@ -65,7 +72,9 @@ void pipeline_free(struct pipeline *pipeline)
     node_overhead_done(&pipeline->overhead);
     node_done(&pipeline->node);
     free(pipeline->sightings.items);
+    free(pipeline->measured);
     ledger_free(pipeline->ledger);
+    history_free(pipeline->history);
     free(pipeline);
 }
 
@@ -109,6 +118,60 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
     return 0;
 }
 
+/* The count of a meter that is booked. 0 or -ENOMEM. */
+static int measure(struct pipeline *pipeline, uint32_t meter, uint64_t t_us, uint64_t counter_uj,
+                   uint64_t breaks)
+{
+    if (grow_zeroed(&pipeline->measured, &pipeline->measured_slots, meter + 1,
+                    sizeof(*pipeline->measured)) < 0)
+        return -ENOMEM;
+    measured_take(&pipeline->measured[meter], t_us, counter_uj, breaks, pipeline->history);
+    return 0;
+}
+
+/* The rest has no counter: it is that of the whole node less those of the parts. Late ones among
+ * them make it go back for a while. */
+static int measure_overhead(struct pipeline *pipeline)
+{
+    const struct node_overhead *overhead = &pipeline->overhead;
+    const struct node_overhead_reading *now = &overhead->latest;
+    uint64_t counter_uj =
+        now->total_uj - now->parts_uj - (overhead->includes_gpus ? now->gpus_uj : 0);
+    uint64_t breaks = now->lapses + now->gpu_resets + ((uint64_t)now->meter_count << 32) +
+                      ((uint64_t)overhead->includes_gpus << 48);
+    const struct measured *before =
+        overhead->meter < pipeline->measured_slots ? &pipeline->measured[overhead->meter] : NULL;
+
+    if (before && before->breaks == breaks && (int64_t)(counter_uj - before->counter_uj) < 0)
+        counter_uj = before->counter_uj;
+    return measure(pipeline, overhead->meter, now->t_us, counter_uj, breaks);
+}
+
+static bool is_reading(const struct sample *sample)
+{
+    return sample->kind == SAMPLE_ENERGY || sample->kind == SAMPLE_INTEGRAL ||
+           sample->kind == SAMPLE_METER || sample->kind == SAMPLE_USAGE;
+}
+
+/* What the hardware has counted, after its books are open. */
+static int measure_sample(struct pipeline *pipeline, const struct sample *sample)
+{
+    const struct gpu *gpu = pipeline->gpus[sample->gpu];
+    const struct node_meter *meter;
+
+    if (gpu && (sample->kind == SAMPLE_ENERGY || sample->kind == SAMPLE_INTEGRAL))
+        return measure(pipeline, gpu->meter, sample->t_us, sample->counter_uj, sample->kind);
+    if (sample->kind != SAMPLE_METER)
+        return 0;
+    meter = node_find_meter(&pipeline->node, &sample->meter);
+    if (meter && meter->meter != LEDGER_NONE && !meter->modelled)
+        return measure(pipeline, meter->meter, sample->t_us, sample->meter.counter_uj,
+                       sample->meter.breaks);
+    if (pipeline->overhead.meter != LEDGER_NONE && pipeline->overhead.latest.t_us == sample->t_us)
+        return measure_overhead(pipeline);
+    return 0;
+}
+
 int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, size_t count)
 {
     bool failed = false;
@@ -117,6 +180,8 @@ int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, siz
         const struct sample *sample = &samples[i];
         struct gpu *gpu = pipeline->gpus[sample->gpu];
 
+        if (is_reading(sample)) /* the times of others may be of no clock */
+            history_advance(pipeline->history, sample->t_us);
         if (sample->kind >= SAMPLE_METER) {
             failed |= node_ingest(&pipeline->node, sample) < 0;
             failed |= node_overhead_ingest(&pipeline->overhead, sample) < 0;
@@ -125,6 +190,7 @@ int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, siz
         } else if (gpu) {
             failed |= gpu_ingest(gpu, sample) < 0;
         }
+        failed |= measure_sample(pipeline, sample) < 0;
     }
     return failed ? -ENOMEM : 0;
 }
@@ -160,6 +226,16 @@ void pipeline_set_price(struct pipeline *pipeline, const struct price *price, ui
     ledger_set_price(pipeline->ledger, &news, from_us);
 }
 
+void pipeline_learn_idle(struct pipeline *pipeline, enum meter_kind kind, const char *id,
+                         uint64_t power_mw)
+{
+    struct node *node = &pipeline->node;
+
+    for (size_t i = 0; i < node->meter_count; i++)
+        if (node->meters[i].kind == kind && strcmp(node->meters[i].id, id) == 0)
+            idle_learn(&node->meters[i].idle, /* context= */ false, power_mw * 1000, USEC_PER_SEC);
+}
+
 int pipeline_finish(struct pipeline *pipeline)
 {
     bool failed = false;
@@ -181,6 +257,7 @@ void pipeline_hand_over_programs(struct pipeline *from, struct pipeline *to)
 
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us)
 {
+    pipeline_name_history(pipeline); /* before a workload is retired */
     if (pipeline->options.has_no_usage)
         workload_usages_expire(&pipeline->node.usages, now_us);
     ledger_sweep(pipeline->ledger, now_us);

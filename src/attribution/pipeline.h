@@ -6,6 +6,7 @@
 
 #include "attribution/gpu/gpu.h"
 #include "attribution/gpu/program_archive.h"
+#include "attribution/measured.h"
 #include "attribution/node/node_overhead.h"
 
 /* Returns the names of an owner as far as they are known; false if more may come. They live until
@@ -20,6 +21,7 @@ struct pipeline_options {
     struct gpu_options gpu;
     struct node_overhead_options overhead;
     size_t max_processes, max_workloads;
+    bool has_history;
     bool has_no_usage;     /* nobody reports what workloads use: as in struct node */
     uint64_t retention_us; /* UINT64_MAX: for ever */
     struct price price;    /* from the start; what it does not know is never billed */
@@ -38,12 +40,15 @@ struct pipeline_options {
 struct pipeline {
     struct pipeline_options options;
     struct ledger *ledger;
+    struct history *history;          /* NULL: none */
     struct sightings sightings;       /* of all GPUs */
     struct gpu *gpus[SAMPLE_GPU_MAX]; /* NULL: not there */
     struct program_archive archive;   /* of GPUs that are gone */
     struct resumed_meters resumed;    /* of the previous run or gone, until they are read */
     struct node node;
     struct node_overhead overhead;
+    struct measured *measured; /* by the meter's index in the ledger */
+    size_t measured_slots;
     struct price price; /* the latest */
     char currency[4];   /* of the costs in the books, also if none is known now; "": none was */
 };
@@ -64,6 +69,10 @@ void pipeline_lose_devices(struct pipeline *pipeline, uint64_t now_us);
 /* Sets the price of energy from `from_us` on; earlier windows have the price of their time. Only
  * what the first price knew is ever billed, and if it becomes unknown it stays as it was. */
 void pipeline_set_price(struct pipeline *pipeline, const struct price *price, uint64_t from_us);
+
+/* Somebody knows what a meter of the node draws at rest, which these books have not seen. */
+void pipeline_learn_idle(struct pipeline *pipeline, enum meter_kind kind, const char *id,
+                         uint64_t power_mw);
 
 /* Settles everything that is pending. */
 int pipeline_finish(struct pipeline *pipeline);
@@ -86,6 +95,14 @@ int pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us);
  * older than `stale_us` are left out. 0 or -ENOMEM. */
 int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                       struct snapshot *snapshot);
+
+/* In pipeline_history.c. Gives the rows of the history the names that are known, and hides those
+ * for which the page waits. */
+void pipeline_name_history(struct pipeline *pipeline);
+
+/* Until when every meter of the history is booked, and was read. */
+uint64_t pipeline_settled_until_us(const struct pipeline *pipeline);
+uint64_t pipeline_measured_until_us(const struct pipeline *pipeline);
 
 /* The usage of workloads alone, and a number that changes with it, though not with its age. */
 int pipeline_snapshot_usages(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,

@@ -17,13 +17,14 @@ struct cli_command {
     int (*run)(const struct cli *cli);
     int (*run_child)(void); /* internal: takes no arguments */
     const char *argument;   /* takes at least one, of this name; NULL: none */
+    bool takes_command;     /* the first argument and all after it are a command of its own */
     const char *help;
     const char *examples; /* lines */
     unsigned groups;      /* of flags: bits 1 << enum options_group */
 };
 
 /* The first is the default. */
-enum { CLI_COMMANDS = 6 };
+enum { CLI_COMMANDS = 10 };
 extern const struct cli_command cli_commands[CLI_COMMANDS];
 
 enum { CLI_ARGUMENTS_MAX = 64 };
@@ -34,6 +35,7 @@ struct cli {
     struct options options;
     const char *arguments[CLI_ARGUMENTS_MAX]; /* point into argv */
     size_t argument_count;
+    char *const *rest; /* of a verb that takes a command: the command, up to a NULL */
 };
 
 /*
@@ -57,6 +59,9 @@ int verb_serve(const struct cli *cli);
 int verb_replay(const struct cli *cli);
 int verb_record(const struct cli *cli);
 int verb_check(const struct cli *cli);
+int verb_run(const struct cli *cli);
+int verb_diff(const struct cli *cli);
+int verb_top(const struct cli *cli);
 
 /* About one command, or all with NULL. The caller checks buffer_failed. */
 void cli_help(const struct cli_command *command, struct buffer *out);
@@ -85,13 +90,6 @@ int cli_exit_status(int error);
 struct host;
 struct report;
 void check_identity(struct report *report, const struct host *host, const struct options *options);
-
-/* The part about one source. False: it hangs, so that `context` must stay, and the program may only
- * end by _exit(). */
-struct source_context;
-struct source_ops;
-bool check_source(struct report *report, const struct source_ops *source,
-                  const struct source_context *context);
 
 /* The part about processes that share a board, which it measures for some seconds if there are any.
  * False: a thread hangs, so that the program may only end by _exit(). */

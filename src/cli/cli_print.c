@@ -16,11 +16,19 @@ enum { WIDTH = 100, COLUMN = 38, TEXT_CAP_BYTES = 1 << 20, JSON_CAP_BYTES = 1 <<
 
 /* A group without a title continues the list before it. */
 static const char *const group_titles[OPTIONS_GROUP_COUNT] = {
-    [OPTIONS_BOOKS] = "Bookkeeping",   [OPTIONS_NODE] = "This node",
-    [OPTIONS_METRICS] = "Metrics",     [OPTIONS_SERVING] = "Serving",
-    [OPTIONS_LOGGING] = "Logging",     [OPTIONS_GENERAL] = "General",
-    [OPTIONS_RECORDING] = "Recording", [OPTIONS_CHECKING] = "Checking",
-    [OPTIONS_SOURCES] = "Sources",     [OPTIONS_PRICES] = "Emissions and cost",
+    [OPTIONS_BOOKS] = "Bookkeeping",
+    [OPTIONS_NODE] = "This node",
+    [OPTIONS_METRICS] = "Metrics",
+    [OPTIONS_SERVING] = "Serving",
+    [OPTIONS_LOGGING] = "Logging",
+    [OPTIONS_GENERAL] = "General",
+    [OPTIONS_RECORDING] = "Recording",
+    [OPTIONS_RUNNING] = "Running",
+    [OPTIONS_OUTPUT] = "Output",
+    [OPTIONS_SOURCES] = "Sources",
+    [OPTIONS_PRICES] = "Emissions and cost",
+    [OPTIONS_DAEMON] = "Daemon",
+    [OPTIONS_SCREEN] = "Screen",
 };
 
 static const char *or_empty(const char *text)
@@ -121,7 +129,9 @@ void cli_help(const struct cli_command *command, struct buffer *out)
 
         snprintf(left, sizeof(left), "  wattribute %s%s%s [flags]%s%s%s", is_default ? "[" : "",
                  c->name, is_default ? "]" : "", c->argument ? " " : "", or_empty(c->argument),
-                 c->argument ? "..." : "");
+                 c->takes_command ? " [ARGUMENT...]"
+                 : c->argument    ? "..."
+                                  : "");
         help_row_put(out, left, c->help);
         groups |= c->groups;
     }

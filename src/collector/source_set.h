@@ -22,6 +22,7 @@ struct source_set_runner {
     bool was_up;
     bool is_closing;    /* its device is to be released; closed when its thread ends */
     size_t table_index; /* or SOURCE_SET_TABLE_MAX: a unit */
+    uint64_t awaited;   /* the read that was requested last */
 };
 
 struct source_set {
@@ -68,6 +69,11 @@ uint64_t source_set_next_due_us(const struct source_set *set);
 void source_set_read(struct source_set *set, uint64_t now_us,
                      void (*take)(void *context, const struct batch *batch), void *context);
 
+/* Asks for a read now: all but those that are read more seldom than once a window, as a BMC is.
+ * Then, are they done? One that is down is not waited for. */
+void source_set_request_read(struct source_set *set);
+bool source_set_has_read(const struct source_set *set);
+
 /* Logs sources that failed or recovered: once per change. */
 void source_set_note(struct source_set *set);
 
@@ -80,6 +86,7 @@ int source_set_describe(struct source_set *set, struct snapshot *snapshot);
  * source_set_read after its thread has ended. find_closing returns the name of one that is still
  * open, or NULL.
  */
+bool source_set_is_releasing(const struct source_set *set, uint64_t now_us);
 void source_set_release_devices(struct source_set *set, uint64_t until_us);
 const char *source_set_find_closing(const struct source_set *set);
 

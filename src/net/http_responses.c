@@ -1,14 +1,16 @@
 /* Responses: the fixed replies with the landing page, and the pages of metrics. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "core/buffer.h"
+#include "core/json.h"
 #include "core/macros.h"
 #include "net/http_server_private.h"
 
-enum { LANDING_CAP_BYTES = 64 * 1024 };
+enum { REPLY_CAP_BYTES = 64 * 1024, ERROR_MAX_BYTES = 256 };
 
 static const struct {
     unsigned status;
@@ -16,6 +18,7 @@ static const struct {
     const char *header, *value; /* an additional one */
 } fixed_replies[REPLY_COUNT] = {
     [REPLY_PAGE] = {.status = 200},
+    [REPLY_EVENTS] = {.status = 200},
     [REPLY_LANDING] = {200, NULL, "Content-Security-Policy",
                        "default-src 'none'; style-src 'unsafe-inline'"},
     [REPLY_HEALTHY] = {.status = 200, .text = "healthy\n"},
@@ -33,10 +36,15 @@ static const struct {
     [REPLY_NO_ANSWER] = {.status = 503,
                          .text = "the collector does not answer, see the exporter's log\n"},
     [REPLY_FAILED] = {.status = 503,
-                      .text = "the metrics could not be rendered, see the exporter's log\n"},
+                      .text = "the page could not be rendered, see the exporter's log\n"},
+    [REPLY_NO_HISTORY] = {.status = 404, .text = "the history is switched off (--no-history)\n"},
+    [REPLY_NO_CHECK] = {.status = 404, .text = "a replay has no sources of this node to check\n"},
+    [REPLY_RUNNING] = {202, "{\"state\":\"running\"}", "Retry-After", "1"},
     [REPLY_STOPPING] = {503, "the exporter is stopping\n", "Connection", "close"},
     [REPLY_UNAUTHORIZED] = {401, "a user and a password are needed here\n", "WWW-Authenticate",
                             "Basic realm=\"wattribute\", charset=\"UTF-8\""},
+    [REPLY_VIEWERS_FULL] = {503, "too many viewers: poll /api/v1/node instead\n", "Retry-After",
+                            "60"},
     [REPLY_CHECKS_FULL] = {503, "too many passwords are being checked, try again\n", "Retry-After",
                            "1"},
 };
@@ -106,20 +114,49 @@ static void render_landing(const struct http_server_options *options, struct buf
     }
 }
 
-static struct MHD_Response *build_reply(enum reply reply, const struct buffer *landing,
-                                        struct header_list headers)
+/* "not found\n" as {"error":"not found"}. */
+static void render_error(enum reply reply, struct buffer *out)
 {
-    const bool html = reply == REPLY_LANDING;
-    const char *text = html ? landing->data : fixed_replies[reply].text;
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        html ? landing->len : strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY);
+    char text[ERROR_MAX_BYTES];
 
+    snprintf(text, sizeof(text), "%.*s", (int)strcspn(fixed_replies[reply].text, "\n"),
+             fixed_replies[reply].text);
+    buffer_char(out, '{');
+    json_member(out, "error", text);
+    buffer_char(out, '}');
+}
+
+static void render_reply(const struct http_server_options *options, enum reply reply,
+                         enum reply_syntax syntax, struct buffer *out)
+{
+    if (reply == REPLY_LANDING)
+        render_landing(options, out);
+    else if (syntax == REPLY_JSON && fixed_replies[reply].status >= 400)
+        render_error(reply, out);
+    else
+        buffer_str(out, fixed_replies[reply].text);
+}
+
+static struct MHD_Response *build_reply(const struct http_server_options *options, enum reply reply,
+                                        enum reply_syntax syntax, struct header_list headers)
+{
+    const char *type = reply == REPLY_LANDING ? "text/html; charset=utf-8"
+                       : syntax == REPLY_JSON ? "application/json"
+                                              : "text/plain; charset=utf-8";
+    struct MHD_Response *response = NULL;
+    struct buffer body;
+
+    buffer_init(&body, REPLY_CAP_BYTES);
+    render_reply(options, reply, syntax, &body);
+    if (!buffer_failed(&body) && body.len > 0)
+        response = MHD_create_response_from_buffer(body.len, body.data, MHD_RESPMEM_MUST_COPY);
+    buffer_done(&body);
     if (!response)
         return NULL;
-    if (header_add(response, "Content-Type",
-                   html ? "text/html; charset=utf-8" : "text/plain; charset=utf-8") &&
-        header_add_configured(response, headers) &&
+    if (header_add(response, "Content-Type", type) && header_add_configured(response, headers) &&
         header_add_default(response, headers, "X-Content-Type-Options", "nosniff") &&
+        header_add_default(response, headers, syntax == REPLY_JSON ? "Cache-Control" : NULL,
+                           "no-store") &&
         header_add_default(response, headers, fixed_replies[reply].header,
                            fixed_replies[reply].value))
         return response;
@@ -127,28 +164,26 @@ static struct MHD_Response *build_reply(enum reply reply, const struct buffer *l
     return NULL;
 }
 
-static void destroy_replies(struct MHD_Response *replies[REPLY_COUNT])
+static void destroy_replies(struct MHD_Response *replies[REPLY_SYNTAXES][REPLY_COUNT])
 {
-    for (size_t i = 0; i < REPLY_COUNT; i++)
-        if (replies[i])
-            MHD_destroy_response(replies[i]);
+    for (size_t syntax = 0; syntax < REPLY_SYNTAXES; syntax++)
+        for (size_t i = 0; i < REPLY_COUNT; i++)
+            if (replies[syntax][i])
+                MHD_destroy_response(replies[syntax][i]);
 }
 
 int http_server_set_headers(struct http_server *server, const struct http_server_header *headers,
                             size_t count)
 {
-    struct MHD_Response *built[REPLY_COUNT] = {NULL};
-    struct buffer landing;
-    bool ok;
+    struct MHD_Response *built[REPLY_SYNTAXES][REPLY_COUNT] = {0};
+    bool ok = true;
 
-    buffer_init(&landing, LANDING_CAP_BYTES);
-    render_landing(&server->options, &landing);
-    ok = !buffer_failed(&landing) && landing.len > 0;
-    for (size_t reply = REPLY_LANDING; reply < REPLY_COUNT && ok; reply++) {
-        built[reply] = build_reply(reply, &landing, (struct header_list){headers, count});
-        ok = built[reply] != NULL;
-    }
-    buffer_done(&landing);
+    for (size_t syntax = 0; syntax < REPLY_SYNTAXES; syntax++)
+        for (size_t reply = REPLY_LANDING; reply < REPLY_COUNT && ok; reply++) {
+            built[syntax][reply] =
+                build_reply(&server->options, reply, syntax, (struct header_list){headers, count});
+            ok = built[syntax][reply] != NULL;
+        }
     destroy_replies(ok ? server->replies : built);
     if (!ok)
         return -ENOMEM;
@@ -158,6 +193,7 @@ int http_server_set_headers(struct http_server *server, const struct http_server
     /* Pages have headers, too: each is fetched once more. */
     for (size_t i = 0; i < HTTP_PAGES; i++)
         server->pages[i].generation = 0;
+    http_events_end(server); /* so have streams, and the password may be another one */
     return 0;
 }
 
@@ -169,31 +205,49 @@ void http_responses_done(struct http_server *server)
             MHD_destroy_response(server->pages[i].response);
 }
 
-/* A page, until its last reader is done. */
-struct mapping {
-    void *data;
-    size_t len;
-    size_t *count; /* the server's */
-};
-
-static void unmap_page(void *cls)
+struct http_mapping *http_mapping_ref(struct http_mapping *mapping)
 {
-    struct mapping *mapping = cls;
+    mapping->refs++;
+    return mapping;
+}
 
+void http_mapping_unref(struct http_mapping *mapping)
+{
+    if (--mapping->refs > 0)
+        return;
     munmap(mapping->data, mapping->len);
     (*mapping->count)--;
     free(mapping);
 }
 
+static void unmap_page(void *cls)
+{
+    http_mapping_unref(cls);
+}
+
+bool http_responses_describe_events(const struct http_server *server, struct MHD_Response *response)
+{
+    const struct header_list headers = {server->headers, server->header_count};
+
+    return header_add(response, "Content-Type", "text/event-stream") &&
+           header_add_configured(response, headers) &&
+           header_add_default(response, headers, "Cache-Control", "no-store") &&
+           header_add_default(response, headers, "X-Content-Type-Options", "nosniff") &&
+           /* nginx would collect events for a while. */
+           header_add_default(response, headers, "X-Accel-Buffering", "no");
+}
+
 /* The response owns the mapping. */
 static int map_page(struct http_server *server, const struct http_page *page, int fd, size_t len,
-                    struct MHD_Response **ret_response)
+                    struct MHD_Response **ret_response, struct http_mapping **ret_mapping)
 {
     size_t index = (size_t)(page - server->pages);
+    const struct header_list headers = {server->headers, server->header_count};
+    enum page_format format = index / PAGE_ENCODINGS;
     /* Private: before Linux 6.7 a memfd sealed against writing cannot be mapped shared. */
     void *data = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
     struct MHD_Response *response;
-    struct mapping *mapping;
+    struct http_mapping *mapping;
 
     if (data == MAP_FAILED)
         return -errno;
@@ -202,7 +256,7 @@ static int map_page(struct http_server *server, const struct http_page *page, in
         munmap(data, len);
         return -ENOMEM;
     }
-    *mapping = (struct mapping){data, len, &server->mapped_count};
+    *mapping = (struct http_mapping){data, len, 1, &server->mapped_count};
     server->mapped_count++;
     response =
         MHD_create_response_from_buffer_with_free_callback_cls(len, data, unmap_page, mapping);
@@ -211,16 +265,20 @@ static int map_page(struct http_server *server, const struct http_page *page, in
         return -ENOMEM;
     }
     /* Better no page than a compressed one without its header. */
-    if (!header_add(response, "Content-Type", routes_content_type(index / PAGE_ENCODINGS)) ||
+    if (!header_add(response, "Content-Type", routes_content_type(format)) ||
         !header_add(response, "Vary", "Accept, Accept-Encoding") ||
-        !header_add_configured(response,
-                               (struct header_list){server->headers, server->header_count}) ||
+        !header_add_configured(response, headers) ||
+        !header_add_default(response, headers, page_is_of_api(format) ? "Cache-Control" : NULL,
+                            "no-store") ||
+        !header_add_default(response, headers,
+                            page_is_of_api(format) ? "X-Content-Type-Options" : NULL, "nosniff") ||
         (index % PAGE_ENCODINGS == PAGE_GZIP &&
          !header_add(response, "Content-Encoding", "gzip"))) {
         MHD_destroy_response(response);
         return -ENOMEM;
     }
     *ret_response = response;
+    *ret_mapping = mapping;
     return 0;
 }
 
@@ -241,17 +299,22 @@ int http_server_deliver(struct http_server *server, enum page_format format,
 {
     struct http_page *page = &server->pages[(size_t)format * PAGE_ENCODINGS + encoding];
     struct MHD_Response *response = NULL;
+    struct http_mapping *mapping = NULL;
     int r;
 
     if (!page->is_requested)
         return -EPROTO;
     page->is_requested = false;
-    r = map_page(server, page, body_fd, body_bytes, &response);
+    r = map_page(server, page, body_fd, body_bytes, &response, &mapping);
     if (r == 0) {
         if (page->response)
             MHD_destroy_response(page->response);
+        else
+            server->page_count++;
         page->response = response;
+        page->mapping = mapping;
         page->generation = generation;
+        http_events_publish(server, page);
     }
     http_connection_answer_all(&page->waiting, r == 0 ? REPLY_PAGE : REPLY_FAILED);
     return r;
@@ -260,10 +323,12 @@ int http_server_deliver(struct http_server *server, enum page_format format,
 int http_server_answer(struct http_server *server, enum page_format format,
                        enum page_encoding encoding, enum http_server_answer answer)
 {
-    static const enum reply replies[] = {
+    const enum reply replies[] = {
         [HTTP_SERVER_UNCHANGED] = REPLY_PAGE,
         [HTTP_SERVER_NOT_READY] = REPLY_NOT_READY,
         [HTTP_SERVER_FAILED] = REPLY_FAILED,
+        [HTTP_SERVER_ABSENT] = format == PAGE_CHECK ? REPLY_NO_CHECK : REPLY_NO_HISTORY,
+        [HTTP_SERVER_RUNNING] = REPLY_RUNNING,
     };
     struct http_page *page = &server->pages[(size_t)format * PAGE_ENCODINGS + encoding];
 
