@@ -336,7 +336,7 @@ class Unseen(Run):
     def test_it_is_born_with_what_it_would_have_had_without(self):
         command = python(BORN_WITH)
         for wrapper in ((), ["env", "--ignore-signal=USR1,HUP", "--block-signal=USR2,CHLD"],
-                        ["prlimit", "--nofile=300:4096", "--core=1000"], ["sh", "-c", 'umask 013; exec 7</dev/null; exec "$@"', "sh"],
+                        ["prlimit", "--nofile=300:4096", "--fsize=1000000000"], ["sh", "-c", 'umask 013; exec 7</dev/null; exec "$@"', "sh"],
                         AS_NOBODY, ["setsid", "--wait"]):
             with self.subTest(wrapper=wrapper):
                 alone = subprocess.run([*wrapper, *command], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
