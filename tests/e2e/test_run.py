@@ -292,7 +292,7 @@ class Picture(Run):
                 else:
                     shown += f"$ wattribute {command} 2>/dev/null\n{done.stdout.decode()}\n"
             with open(picture, "w") as file:
-                file.write(terminal_picture.svg(shown, 116, "wattribute run and diff"))
+                file.write(terminal_picture.svg(shown, 126, "wattribute run and diff"))
         for text in ("<svg", "CPU package 0", "They differ: B has", "g CO2e"):
             self.assertIn(text, read(picture))
 
