@@ -49,7 +49,7 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
                1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
     {.name = "top",
      .run = verb_top,
-     .help = "show who draws this node's watts, as a running wattribute books them",
+     .help = "show who draws this node's watts, in a terminal",
      .examples = "  wattribute top\n"
                  "  wattribute top --daemon=unix:/run/wattribute/metrics.sock\n"
                  "  wattribute top --once\n"

@@ -43,12 +43,12 @@ class TopTestCase(harness.TestCase):
         self.addCleanup(context.__exit__, None, None, None)
         return result
 
-    def start(self, terminal, api, *flags, ready=READY):
-        """Runs top, and says its exit status afterwards."""
+    def start(self, terminal, api, *flags, wrapper=(), ready=READY, seconds=10):
+        """Runs top, and says its exit status afterwards. Without an API it measures by itself."""
+        flags = [*([f"--daemon={api.url}"] if api else []), "--interval=500ms", *flags]
         terminal.run("stty -a > " + self.path("before"))
-        terminal.run(quoted(binary(), "top", f"--daemon={api.url}", "--interval=500ms", *flags) + "; echo status $?; stty -a > " +
-                     self.path("after"))
-        return terminal.wait_for(ready)
+        terminal.run(quoted(*wrapper, binary(), "top", *flags) + "; echo status $?; stty -a > " + self.path("after"))
+        return terminal.wait_for(ready, seconds)
 
     def top(self, terminal):
         """Its pid."""
@@ -392,9 +392,21 @@ class Daemon(TopTestCase):
             self.assertIn(b"--daemon.ca-file", run("top", "--json", flags[0]).stderr)
             self.assertIn(b"--daemon.credentials-file", run("top", "--json", *flags).stderr)
 
+    # In a network of its own nothing listens on the usual port.
+    ALONE = ("unshare", "--net")
+    MODEL = ("--model.idle-watts=50", "--model.full-watts=100")
+
+    def test_without_a_daemon_the_screen_is_of_what_it_measures_and_no_thread_of_it_takes_the_signal(self):
+        require.root()
+        terminal = self.terminal(100, 24)
+        screen = self.start(terminal, None, *self.MODEL, wrapper=self.ALONE, ready="no daemon: measured here", seconds=30)
+        self.assertIn("estimated", screen)
+        os.kill(self.top(terminal), signal.SIGTERM)
+        self.assert_ends(terminal, 143)
+
     def test_without_a_daemon_it_measures_by_itself(self):
-        """In a network of its own, where nothing listens on the usual port."""
-        done = run("top", "--json", "--model.idle-watts=50", "--model.full-watts=100", wrapper=("unshare", "--net"), timeout=40)
+        require.root()
+        done = run("top", "--json", *self.MODEL, wrapper=self.ALONE, timeout=40)
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertIn(b"no daemon answers", done.stderr)
         document = json.loads(done.stdout)
@@ -406,14 +418,14 @@ class Daemon(TopTestCase):
         columns, rows = 100, 16
         if os.environ.get("UPDATE_PICTURES"):
             socket, terminal = "unix:" + self.path("socket"), self.terminal(columns, rows)
-            with self.demo("--attribution-delay=5s", "--cost.price=0.21", "--cost.currency=EUR", listen=(socket,),
-                           settles_at_once=False):
+            with self.demo("--attribution-delay=5s", "--cost.price=0.21", "--cost.currency=EUR", listen=(socket,), settles_at_once=False,
+                           wrapper=("unshare", "--uts", "sh", "-c", 'hostname gpu-07 && exec "$@"', "sh")):
                 terminal.run(quoted(binary(), "top", f"--daemon={socket}"))
                 end = time.monotonic() + 170  # by then all of them have worked
                 wait_until("every workload draws watts", lambda: time.monotonic() > end, 200)
                 terminal.type("j")
                 wait_until("the cursor", lambda: "\x1b[7m" in terminal.screen("-e"))
-                picture = terminal_picture.svg(terminal.screen("-e"), columns, "wattribute top, of the demo")
+                picture = terminal_picture.svg(terminal.screen("-e", "-N"), columns, "wattribute top, of the demo")
             with open(PICTURE, "w") as file:
                 file.write(picture)
         with open(PICTURE) as file:
