@@ -115,8 +115,12 @@ static void report_usage(struct run_session *session)
         .usage = {.is_first = !session->has_reported, .count = 2, .workloads = workloads},
     };
 
+    /* Until the daemon has read its meters again, there is nothing to divide. */
+    if (session->has_reported && session->is_fed && session->fed_uj == session->divided_fed_uj)
+        return;
     if (machine_read(&session->host, &machine) < 0)
         return;
+    session->divided_fed_uj = session->fed_uj;
     session->reported_cpu_us = MAX(total_us, session->reported_cpu_us);
     if (session->has_reported) {
         /* /proc/stat counts ticks, cgroups time. */
@@ -154,7 +158,12 @@ static void feed(struct run_session *session)
     size_t count = books_copy_samples(&session->remote, clock_system.realtime_us(&clock_system),
                                       samples, ARRAY_SIZE(samples));
 
-    if (session->is_fed && pipeline_ingest(session->measurement->pipeline, samples, count) < 0)
+    if (!session->is_fed)
+        return;
+    session->fed_uj = 0;
+    for (size_t i = 0; i < count; i++)
+        session->fed_uj += samples[i].meter.counter_uj;
+    if (pipeline_ingest(session->measurement->pipeline, samples, count) < 0)
         session->measurement->result = -ENOMEM;
 }
 
@@ -345,7 +354,7 @@ uint64_t run_session_tick(struct run_session *session)
         read_all(session);
         copy_books(&repetition->after, &session->local);
         copy_books(&repetition->daemon_after, &session->remote);
-        repetition->cpu_us = session->reported_cpu_us;
+        repetition->cpu_us = MAX(repetition->cpu_us, command_cpu_us(session));
         note_step(session);
         session->tick_us = MAX(session->tick_us + WINDOW_US, now_us());
         return session->tick_us;
@@ -369,7 +378,7 @@ void run_session_end(struct run_session *session)
     if (session->daemon && !session->is_fed)
         refresh_daemon(session);
     copy_books(&repetition->daemon_after, &session->remote);
-    repetition->cpu_us = session->reported_cpu_us;
+    repetition->cpu_us = MAX(repetition->cpu_us, command_cpu_us(session));
     repetition->left_running = family_count_alive(&repetition->family);
     session->now = NULL;
 }
@@ -460,7 +469,7 @@ void run_session_result(const struct run_session *session, const struct repetiti
             .family = &repetition->family,
             .boot_us = proc_read_boot_us(&(struct host){.procfs_fd = repetition->family.proc_fd}),
             .is_estimated = !repetition->has_cgroup,
-            .boundary_us = DAEMON_AGE_US,
+            .boundary_us = 2 * DAEMON_AGE_US, /* one at each end */
             .before = &repetition->before,
             .after = &repetition->after,
             .daemon_before = with_daemon ? &repetition->daemon_before : NULL,

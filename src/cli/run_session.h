@@ -42,7 +42,8 @@ struct run_session {
     struct machine machine;
     struct repetition *now; /* NULL: none runs */
     uint64_t reported_cpu_us;
-    uint64_t tick_us; /* when the next one is due */
+    uint64_t fed_uj, divided_fed_uj; /* the daemon's counters now, and when usage was reported */
+    uint64_t tick_us;                /* when the next one is due */
     uint64_t step_us, step_uj,
         step_all_uj;     /* of the last tick: time, energy of the command, of all */
     uint64_t command_uj; /* of the repetition so far */
