@@ -44,6 +44,9 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
      .examples = "  wattribute check\n"
                  "  wattribute check --json\n"
                  "  wattribute check --emissions.providers=rte\n",
+     .statuses = "0 everything that is there works; 1 nothing to measure, or no report; 2 unusable "
+                 "flag, address or file, with which 'serve' would not start; 3 something that is "
+                 "there does not work",
      .groups = 1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
                1 << OPTIONS_MODEL | 1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
     {.name = "server", .run_child = server_main},

@@ -5,7 +5,8 @@
 #include "core/buffer.h"
 #include "core/error.h"
 
-/* 0: success; 1: failure (bad trace, full disk); 2: unusable flag, address or file. */
+/* 0: success; 1: failure (bad trace, full disk); 2: unusable flag, address or file. `check` has
+ * more, see enum report_outcome. */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct cli;
@@ -19,8 +20,11 @@ struct cli_command {
     const char *argument;   /* takes at least one, of this name; NULL: none */
     const char *help;
     const char *examples; /* lines */
+    const char *statuses; /* its exit statuses, with "; " between them; NULL: CLI_STATUSES */
     unsigned groups;      /* of flags: bits 1 << enum options_group */
 };
+
+#define CLI_STATUSES "0 success; 1 failure; 2 unusable flag, address or file"
 
 /* The first is the default. */
 enum { CLI_COMMANDS = 6 };

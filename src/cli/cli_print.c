@@ -107,6 +107,18 @@ static void help_environment_put(struct buffer *out, unsigned groups)
     }
 }
 
+/* Of one verb, or of those whose statuses are not the usual ones. */
+static void help_statuses_put(struct buffer *out, const struct cli_command *command, bool is_named)
+{
+    char left[64];
+
+    if (!is_named)
+        buffer_char(out, '\n');
+    snprintf(left, sizeof(left), "Exit status%s%s:", is_named ? " of " : "",
+             is_named ? command->name : "");
+    help_row_put(out, left, command->statuses ? command->statuses : CLI_STATUSES);
+}
+
 void cli_help(const struct cli_command *command, struct buffer *out)
 {
     const struct cli_command *first = command ? command : cli_commands;
@@ -132,8 +144,9 @@ void cli_help(const struct cli_command *command, struct buffer *out)
     buffer_str(out, "\nExamples:\n");
     for (const struct cli_command *c = first; c < end && c->groups; c++)
         buffer_str(out, c->examples);
-    buffer_str(out, "\nExit status: 0 success; 1 failure, or 'check' found nothing to measure; 2 "
-                    "unusable flag, address\nor file.\n");
+    for (const struct cli_command *c = first; c < end && c->groups; c++)
+        if (command || c == first || c->statuses)
+            help_statuses_put(out, c, !command && c->statuses);
 }
 
 void cli_version(struct buffer *out)
