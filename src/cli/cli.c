@@ -49,6 +49,13 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
                  "there does not work",
      .groups = 1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
                1 << OPTIONS_MODEL | 1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
+    {.name = "completion",
+     .run = verb_completion,
+     .argument = "bash|zsh|fish",
+     .help = "print a script that completes commands in a shell",
+     .examples = "  source <(wattribute completion bash)\n"
+                 "  wattribute completion fish > ~/.config/fish/completions/wattribute.fish\n",
+     .groups = 1 << OPTIONS_GENERAL},
     {.name = "server", .run_child = server_main},
     {.name = "fetcher", .run_child = fetcher_main},
 };

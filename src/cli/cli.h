@@ -17,7 +17,7 @@ struct cli_command {
     /* One of them; they return the exit status. */
     int (*run)(const struct cli *cli);
     int (*run_child)(void); /* internal: takes no arguments */
-    const char *argument;   /* takes at least one, of this name; NULL: none */
+    const char *argument;   /* takes at least one, of this name, or of these ("a|b"); NULL: none */
     const char *help;
     const char *examples; /* lines */
     const char *statuses; /* its exit statuses, with "; " between them; NULL: CLI_STATUSES */
@@ -27,7 +27,7 @@ struct cli_command {
 #define CLI_STATUSES "0 success; 1 failure; 2 unusable flag, address or file"
 
 /* The first is the default. */
-enum { CLI_COMMANDS = 6 };
+enum { CLI_COMMANDS = 7 };
 extern const struct cli_command cli_commands[CLI_COMMANDS];
 
 enum { CLI_ARGUMENTS_MAX = 64 };
@@ -61,10 +61,18 @@ int verb_serve(const struct cli *cli);
 int verb_replay(const struct cli *cli);
 int verb_record(const struct cli *cli);
 int verb_check(const struct cli *cli);
+int verb_completion(const struct cli *cli);
 
 /* About one command, or all with NULL. The caller checks buffer_failed. */
 void cli_help(const struct cli_command *command, struct buffer *out);
 void cli_version(struct buffer *out);
+
+/* The headings of --help. A group without one continues the list before it. */
+extern const char *const cli_group_titles[OPTIONS_GROUP_COUNT];
+
+/* What it is for, which values it allows, its default. */
+enum { CLI_DESCRIPTION_BYTES = 1024 };
+void cli_describe_flag(const struct options_flag *flag, char *text, size_t size_bytes);
 
 /* To standard error; bytes that would control a terminal become '?'. */
 void cli_print_error(const struct error *err);

@@ -14,8 +14,7 @@
 
 enum { WIDTH = 100, COLUMN = 38, TEXT_CAP_BYTES = 1 << 20, JSON_CAP_BYTES = 1 << 30 };
 
-/* A group without a title continues the list before it. */
-static const char *const group_titles[OPTIONS_GROUP_COUNT] = {
+const char *const cli_group_titles[OPTIONS_GROUP_COUNT] = {
     [OPTIONS_BOOKS] = "Bookkeeping",   [OPTIONS_NODE] = "This node",
     [OPTIONS_METRICS] = "Metrics",     [OPTIONS_SERVING] = "Serving",
     [OPTIONS_LOGGING] = "Logging",     [OPTIONS_GENERAL] = "General",
@@ -52,12 +51,10 @@ static void help_row_put(struct buffer *out, const char *left, const char *right
     buffer_char(out, '\n');
 }
 
-static void help_flag_put(struct buffer *out, const struct options_flag *flag)
+void cli_describe_flag(const struct options_flag *flag, char *text, size_t size_bytes)
 {
-    char left[128], right[1024], allowed[512] = "", notes[160];
+    char allowed[512] = "", notes[160];
 
-    snprintf(left, sizeof(left), "  --%s%s%s", flag->name, flag->placeholder ? "=" : "",
-             or_empty(flag->placeholder));
     if (flag->describe)
         flag->describe(flag, allowed, sizeof(allowed));
     snprintf(notes, sizeof(notes), "%s%s%s%s%s", flag->fallback ? "; default " : "",
@@ -66,8 +63,17 @@ static void help_flag_put(struct buffer *out, const struct options_flag *flag)
              : flag->alias[1] ? "; also --"
                               : "; also -",
              or_empty(flag->alias), flag->repeatable ? "; can be repeated" : "");
-    snprintf(right, sizeof(right), "%s%s%s%s%s%s", flag->help, *allowed ? ": " : "", allowed,
+    snprintf(text, size_bytes, "%s%s%s%s%s%s", flag->help, *allowed ? ": " : "", allowed,
              *notes ? " (" : "", *notes ? notes + 2 : "", *notes ? ")" : "");
+}
+
+static void help_flag_put(struct buffer *out, const struct options_flag *flag)
+{
+    char left[128], right[CLI_DESCRIPTION_BYTES];
+
+    snprintf(left, sizeof(left), "  --%s%s%s", flag->name, flag->placeholder ? "=" : "",
+             or_empty(flag->placeholder));
+    cli_describe_flag(flag, right, sizeof(right));
     help_row_put(out, left, right);
 }
 
@@ -78,9 +84,9 @@ static void help_flags_put(struct buffer *out, unsigned groups)
     for (unsigned group = 0; group < OPTIONS_GROUP_COUNT; group++) {
         if (!(groups & 1U << group))
             continue;
-        if (group_titles[group]) {
+        if (cli_group_titles[group]) {
             buffer_char(out, '\n');
-            buffer_str(out, group_titles[group]);
+            buffer_str(out, cli_group_titles[group]);
             buffer_str(out, ":\n");
         }
         for (size_t i = 0; options_flag_at(i, &flag); i++)
