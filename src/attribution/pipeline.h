@@ -6,6 +6,7 @@
 
 #include "attribution/gpu/gpu.h"
 #include "attribution/gpu/program_archive.h"
+#include "attribution/measured.h"
 #include "attribution/node/node_overhead.h"
 
 /* Returns the names of an owner as far as they are known; false if more may come. They live until
@@ -44,6 +45,8 @@ struct pipeline {
     struct resumed_meters resumed;    /* of the previous run or gone, until they are read */
     struct node node;
     struct node_overhead overhead;
+    struct measured *measured; /* by the meter's index in the ledger */
+    size_t measured_slots;
     struct price price; /* the latest */
     char currency[4];   /* of the costs in the books, also if none is known now; "": none was */
 };
@@ -64,6 +67,10 @@ void pipeline_lose_devices(struct pipeline *pipeline, uint64_t now_us);
 /* Sets the price of energy from `from_us` on; earlier windows have the price of their time. Only
  * what the first price knew is ever billed, and if it becomes unknown it stays as it was. */
 void pipeline_set_price(struct pipeline *pipeline, const struct price *price, uint64_t from_us);
+
+/* Somebody knows what a meter of the node draws at rest, which these books have not seen. */
+void pipeline_learn_idle(struct pipeline *pipeline, enum meter_kind kind, const char *id,
+                         uint64_t power_mw);
 
 /* Settles everything that is pending. */
 int pipeline_finish(struct pipeline *pipeline);

@@ -5,62 +5,31 @@
  * DCGM's energy of a process is what the board's counter moved since the process started
  * (GetPidInfo in DcgmHostEngineHandler.cpp): all that share the board are told all of it.
  */
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-#include "attribution/pipeline.h"
 #include "cli/cli.h"
-#include "collector/source_set.h"
-#include "config/node_config.h"
+#include "collector/measurement.h"
 #include "core/macros.h"
 #include "model/report.h"
-#include "sources/gpu_counters.h"
 
 static const uint64_t MEASURE_US = 4 * USEC_PER_SEC;
 static const uint64_t WINDOW_US = USEC_PER_SEC;
-static const uint64_t STOP_SOURCE_US = 200000;
 
-/* What a thread that hangs goes on to use. */
-struct measurement {
-    struct source_switches switches;
-    struct gpu_counters counters;
-    struct source_set sources;
-};
-
-static void take_batch(void *context, const struct batch *batch)
+static bool is_of_nvidia(const char *source)
 {
-    (void)pipeline_ingest(context, batch->samples, batch->count);
+    return strcmp(source, "nvml") == 0 || strcmp(source, "dcgm") == 0;
 }
 
-/* All but those of NVIDIA's boards. */
-static void switch_others_off(struct source_switches *switches)
+static void measure(struct measurement *measurement)
 {
-    for (size_t i = 0; source_table[i]; i++) {
-        const char *name = source_table[i]->name;
+    const struct clock *clock = measurement->clock;
+    uint64_t until_us = clock->monotonic_us(clock) + MEASURE_US;
 
-        if (strcmp(name, "nvml") != 0 && strcmp(name, "dcgm") != 0 &&
-            !source_is_off(switches, name))
-            switches->off[switches->off_count++] = name;
-    }
-}
-
-static void measure(struct source_set *sources, struct pipeline *pipeline, int wake_fd)
-{
-    uint64_t now_us = clock_system.monotonic_us(&clock_system), until_us = now_us + MEASURE_US;
-
-    for (; now_us < until_us; now_us = clock_system.monotonic_us(&clock_system)) {
-        uint64_t ignored;
-
-        if (now_us >= source_set_next_due_us(sources))
-            (void)source_set_open_due(sources, now_us, NULL);
-        poll(&(struct pollfd){.fd = wake_fd, .events = POLLIN}, 1, 100);
-        (void)!read(wake_fd, &ignored, sizeof(ignored));
-        source_set_read(sources, now_us, take_batch, pipeline);
+    while (clock->monotonic_us(clock) < until_us) {
+        poll(&(struct pollfd){.fd = measurement->wake_fd, .events = POLLIN}, 1, 100);
+        measurement_read(measurement);
     }
 }
 
@@ -121,35 +90,17 @@ static void report_boards(struct report *report, const struct pipeline *pipeline
 
 bool check_shared(struct report *report, const struct host *host, const struct options *options)
 {
-    struct pipeline_options books = node_config_pipeline(options, true);
-    _cleanup_free_ struct measurement *of = calloc(1, sizeof(*of));
-    _cleanup_close_ int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    uint64_t began_us = clock_system.realtime_us(&clock_system);
-    struct pipeline *pipeline = NULL;
-    bool is_idle;
+    struct measurement *measurement = NULL;
+    struct error ignored;
 
-    books.gpu.interval_us = WINDOW_US;
-    if (!report->has_shared_gpu || !of || wake_fd < 0 || pipeline_new(&books, &pipeline) < 0)
+    if (!report->has_shared_gpu ||
+        measurement_open(
+            &(struct measurement_options){
+                .options = options, .host = host, .interval_us = WINDOW_US, .reads = is_of_nvidia},
+            &measurement, &ignored) < 0)
         return true;
-    node_config_switches(options, &of->switches);
-    switch_others_off(&of->switches);
-    gpu_counters_init(&of->counters);
-    source_set_init(&of->sources,
-                    &(struct source_context){
-                        .host = host,
-                        .clock = &clock_system,
-                        .interval_us = WINDOW_US,
-                        .nvml_library = "libnvidia-ml.so.1",
-                        .counters = &of->counters,
-                        .switches = &of->switches,
-                    },
-                    wake_fd, WINDOW_US);
-    measure(&of->sources, pipeline, wake_fd);
-    is_idle = source_set_stop(&of->sources, STOP_SOURCE_US);
-    if (!is_idle)
-        (void)TAKE_PTR(of);
-    if (pipeline_finish(pipeline) == 0)
-        report_boards(report, pipeline, began_us);
-    pipeline_free(pipeline);
-    return is_idle;
+    measure(measurement);
+    if (pipeline_finish(measurement->pipeline) == 0)
+        report_boards(report, measurement->pipeline, measurement->start_us);
+    return measurement_close(measurement);
 }

@@ -36,8 +36,8 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
      .help = "record this node's meters for replay",
      .examples = "  wattribute record -o node.trace.gz\n"
                  "  wattribute record -o node.trace.gz --duration=10m\n",
-     .groups = 1 << OPTIONS_RECORDING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
-               1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL},
+     .groups = 1 << OPTIONS_RECORDING | 1 << OPTIONS_FILE | 1 << OPTIONS_NODE |
+               1 << OPTIONS_SOURCES | 1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL},
     {.name = "check",
      .run = verb_check,
      .help = "report what this node can measure and what is missing",
@@ -47,8 +47,37 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
      .statuses = "0 everything that is there works; 1 nothing to measure, or no report; 2 unusable "
                  "flag, address or file, with which 'serve' would not start; 3 something that is "
                  "there does not work",
-     .groups = 1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
-               1 << OPTIONS_MODEL | 1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
+     .groups = 1 << OPTIONS_OUTPUT | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES | 1 << OPTIONS_MODEL |
+               1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
+    {.name = "top",
+     .run = verb_top,
+     .help = "show who draws this node's watts, as a running wattribute books them",
+     .examples = "  wattribute top\n"
+                 "  wattribute top --daemon=unix:/run/wattribute/metrics.sock\n"
+                 "  wattribute top --once\n"
+                 "  wattribute top --json\n",
+     .groups = 1 << OPTIONS_SCREEN | 1 << OPTIONS_OUTPUT | 1 << OPTIONS_DAEMON | 1 << OPTIONS_NODE |
+               1 << OPTIONS_SOURCES | 1 << OPTIONS_MODEL | 1 << OPTIONS_PRICES |
+               1 << OPTIONS_GENERAL},
+    {.name = "run",
+     .run = verb_run,
+     .argument = "COMMAND",
+     .takes_command = true,
+     .help = "run a command and report the joules that it used",
+     .examples = "  wattribute run -- python3 train.py --epochs 1\n"
+                 "  wattribute run --repeat=10 --output=a.json ./solver case.inp\n",
+     .statuses = "0-255 that of COMMAND, or 128 and the number of the signal that ended it; 2 also "
+                 "an unusable flag or file; 125 COMMAND was not started; 126 it may not be run; "
+                 "127 there is no such program",
+     .groups = 1 << OPTIONS_RUNNING | 1 << OPTIONS_FILE | 1 << OPTIONS_OUTPUT |
+               1 << OPTIONS_DAEMON | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES | 1 << OPTIONS_MODEL |
+               1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
+    {.name = "diff",
+     .run = verb_diff,
+     .argument = "REPORT",
+     .help = "compare two reports of 'run': do the commands differ?",
+     .examples = "  wattribute diff a.json b.json\n",
+     .groups = 1 << OPTIONS_OUTPUT | 1 << OPTIONS_GENERAL},
     {.name = "completion",
      .run = verb_completion,
      .argument = "bash|zsh|fish",
@@ -163,6 +192,10 @@ static int apply_flags(struct arguments arguments, bool general, struct cli *cli
     while ((r = next_argument(&arguments, &argument, err)) > 0) {
         char where[80];
 
+        if (!argument.is_flag && cli->command->takes_command) {
+            cli->rest = arguments.next - 1;
+            return 0;
+        }
         if (!argument.is_flag && general) {
             if (cli->argument_count < ARRAY_SIZE(cli->arguments))
                 cli->arguments[cli->argument_count++] = argument.value;
@@ -195,7 +228,9 @@ static int check_positional(const struct cli *cli, const char *excess, struct er
                          "unexpected argument '%.80s': '%s' takes at most %zu arguments; see "
                          "'wattribute %s --help'",
                          excess, command->name, ARRAY_SIZE(cli->arguments), command->name);
-    if (command->argument && (cli->argument_count == 0 || !*cli->arguments[0]))
+    if (command->takes_command
+            ? !cli->rest
+            : command->argument && (cli->argument_count == 0 || !*cli->arguments[0]))
         return error_set(err, -EINVAL, "'%s' needs an argument: write wattribute %s %s",
                          command->name, command->name, command->argument);
     return 0;

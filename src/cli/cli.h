@@ -18,6 +18,7 @@ struct cli_command {
     int (*run)(const struct cli *cli);
     int (*run_child)(void); /* internal: takes no arguments */
     const char *argument;   /* takes at least one, of this name, or of these ("a|b"); NULL: none */
+    bool takes_command;     /* the first argument and all after it are a command of its own */
     const char *help;
     const char *examples; /* lines */
     const char *statuses; /* its exit statuses, with "; " between them; NULL: CLI_STATUSES */
@@ -27,7 +28,7 @@ struct cli_command {
 #define CLI_STATUSES "0 success; 1 failure; 2 unusable flag, address or file"
 
 /* The first is the default. */
-enum { CLI_COMMANDS = 7 };
+enum { CLI_COMMANDS = 10 };
 extern const struct cli_command cli_commands[CLI_COMMANDS];
 
 enum { CLI_ARGUMENTS_MAX = 64 };
@@ -38,6 +39,7 @@ struct cli {
     struct options options;
     const char *arguments[CLI_ARGUMENTS_MAX]; /* point into argv */
     size_t argument_count;
+    char *const *rest; /* of a verb that takes a command: the command, up to a NULL */
 };
 
 /*
@@ -61,6 +63,9 @@ int verb_serve(const struct cli *cli);
 int verb_replay(const struct cli *cli);
 int verb_record(const struct cli *cli);
 int verb_check(const struct cli *cli);
+int verb_run(const struct cli *cli);
+int verb_diff(const struct cli *cli);
+int verb_top(const struct cli *cli);
 int verb_completion(const struct cli *cli);
 
 /* About one command, or all with NULL. The caller checks buffer_failed. */
@@ -69,6 +74,10 @@ void cli_version(struct buffer *out);
 
 /* The headings of --help. A group without one continues the list before it. */
 extern const char *const cli_group_titles[OPTIONS_GROUP_COUNT];
+
+/* "wattribute replay [flags] TRACE..." */
+enum { CLI_USAGE_BYTES = 96 };
+void cli_describe_usage(const struct cli_command *command, char text[CLI_USAGE_BYTES]);
 
 /* What it is for, which values it allows, its default. */
 enum { CLI_DESCRIPTION_BYTES = 1024 };

@@ -11,7 +11,8 @@ int cli_confine(const struct cli *cli, struct error *err)
         .options = &cli->options,
         .kernel_release = uname(&kernel) == 0 ? kernel.release : "",
         .has_children = cli->command->run == verb_serve,
-        .writes_trace = cli->command->run == verb_record,
+        .runs_command = cli->command->run == verb_run,
+        .writes_file = cli->command->run == verb_record || cli->command->run == verb_run,
         .reads_traces = cli->command->run == verb_replay,
     };
 

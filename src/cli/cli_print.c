@@ -15,11 +15,19 @@
 enum { WIDTH = 100, COLUMN = 38, TEXT_CAP_BYTES = 1 << 20, JSON_CAP_BYTES = 1 << 30 };
 
 const char *const cli_group_titles[OPTIONS_GROUP_COUNT] = {
-    [OPTIONS_BOOKS] = "Bookkeeping",   [OPTIONS_NODE] = "This node",
-    [OPTIONS_METRICS] = "Metrics",     [OPTIONS_SERVING] = "Serving",
-    [OPTIONS_LOGGING] = "Logging",     [OPTIONS_GENERAL] = "General",
-    [OPTIONS_RECORDING] = "Recording", [OPTIONS_CHECKING] = "Checking",
-    [OPTIONS_SOURCES] = "Sources",     [OPTIONS_PRICES] = "Emissions and cost",
+    [OPTIONS_BOOKS] = "Bookkeeping",
+    [OPTIONS_NODE] = "This node",
+    [OPTIONS_METRICS] = "Metrics",
+    [OPTIONS_SERVING] = "Serving",
+    [OPTIONS_LOGGING] = "Logging",
+    [OPTIONS_GENERAL] = "General",
+    [OPTIONS_RECORDING] = "Recording",
+    [OPTIONS_RUNNING] = "Running",
+    [OPTIONS_OUTPUT] = "Output",
+    [OPTIONS_SOURCES] = "Sources",
+    [OPTIONS_PRICES] = "Emissions and cost",
+    [OPTIONS_DAEMON] = "Daemon",
+    [OPTIONS_SCREEN] = "Screen",
 };
 
 static const char *or_empty(const char *text)
@@ -125,6 +133,18 @@ static void help_statuses_put(struct buffer *out, const struct cli_command *comm
     help_row_put(out, left, command->statuses ? command->statuses : CLI_STATUSES);
 }
 
+void cli_describe_usage(const struct cli_command *command, char text[CLI_USAGE_BYTES])
+{
+    bool is_default = command == cli_commands;
+
+    snprintf(text, CLI_USAGE_BYTES, "wattribute %s%s%s [flags]%s%s%s", is_default ? "[" : "",
+             command->name, is_default ? "]" : "", command->argument ? " " : "",
+             or_empty(command->argument),
+             command->takes_command ? " [ARGUMENT...]"
+             : command->argument    ? "..."
+                                    : "");
+}
+
 void cli_help(const struct cli_command *command, struct buffer *out)
 {
     const struct cli_command *first = command ? command : cli_commands;
@@ -134,12 +154,9 @@ void cli_help(const struct cli_command *command, struct buffer *out)
     buffer_str(out, "wattribute: who used the joules? A Prometheus exporter that books a node's "
                     "energy.\n\nUsage:\n");
     for (const struct cli_command *c = first; c < end && c->groups; c++) {
-        bool is_default = c == cli_commands;
-        char left[64];
+        char left[CLI_USAGE_BYTES + 2] = "  ";
 
-        snprintf(left, sizeof(left), "  wattribute %s%s%s [flags]%s%s%s", is_default ? "[" : "",
-                 c->name, is_default ? "]" : "", c->argument ? " " : "", or_empty(c->argument),
-                 c->argument ? "..." : "");
+        cli_describe_usage(c, left + 2);
         help_row_put(out, left, c->help);
         groups |= c->groups;
     }

@@ -274,6 +274,26 @@ void source_set_read(struct source_set *set, uint64_t now_us,
         wake_loop(set); /* for those that are left */
 }
 
+void source_set_request_read(struct source_set *set)
+{
+    start_found(set);
+    for (size_t i = 0; i < set->runner_count; i++)
+        if (runner_unit(set->runners[i].runner)->interval_us <= set->context.interval_us)
+            set->runners[i].awaited = runner_request_read(set->runners[i].runner);
+}
+
+bool source_set_has_read(const struct source_set *set)
+{
+    for (size_t i = 0; i < set->runner_count; i++) {
+        struct runner_status status;
+
+        runner_get_status(set->runners[i].runner, &status);
+        if (status.up && status.reads < set->runners[i].awaited)
+            return false;
+    }
+    return true;
+}
+
 int source_set_describe(struct source_set *set, struct snapshot *snapshot)
 {
     struct snapshot_source *rows = arena_array(&snapshot->arena, set->runner_count, sizeof(*rows));

@@ -22,6 +22,7 @@ struct source_set_runner {
     bool was_up;
     bool is_closing;    /* its device is to be released; closed when its thread ends */
     size_t table_index; /* or SOURCE_SET_TABLE_MAX: a unit */
+    uint64_t awaited;   /* the read that was requested last */
 };
 
 struct source_set {
@@ -67,6 +68,11 @@ uint64_t source_set_next_due_us(const struct source_set *set);
 /* Passes every batch that is there to `take`, and logs sources that failed or recovered. */
 void source_set_read(struct source_set *set, uint64_t now_us,
                      void (*take)(void *context, const struct batch *batch), void *context);
+
+/* Asks for a read now: all but those that are read more seldom than once a window, as a BMC is.
+ * Then, are they done? One that is down is not waited for. */
+void source_set_request_read(struct source_set *set);
+bool source_set_has_read(const struct source_set *set);
 
 /* Logs sources that failed or recovered: once per change. */
 void source_set_note(struct source_set *set);

@@ -217,8 +217,10 @@ enum { FILE_CAP_BYTES = 1 << 20 };
 
 /* Flags about the command line itself make no sense in a file. */
 enum {
-    KEY_GROUPS = ((1 << OPTIONS_GROUP_COUNT) - 1) &
-                 ~(1 << OPTIONS_GENERAL | 1 << OPTIONS_RECORDING | 1 << OPTIONS_CHECKING),
+    KEY_GROUPS =
+        ((1 << OPTIONS_GROUP_COUNT) - 1) &
+        ~(1 << OPTIONS_GENERAL | 1 << OPTIONS_RECORDING | 1 << OPTIONS_RUNNING | 1 << OPTIONS_FILE |
+          1 << OPTIONS_OUTPUT | 1 << OPTIONS_DAEMON | 1 << OPTIONS_SCREEN),
 };
 
 bool options_flag_is_key(const struct options_flag *flag)

@@ -80,11 +80,17 @@ struct options {
     const char *redfish_certificate_sha256;
     bool redfish_insecure;
     uint64_t redfish_interval_us;
-    const char *output_path;      /* of `record`; NULL: none */
+    const char *output_path;      /* of `record` and `run`; NULL: none */
     bool record_names;            /* of `record` */
     const char *program_key_path; /* of `record`; NULL: a new secret in each run */
     uint64_t duration_us;         /* of `record`; 0: until it is stopped */
-    bool json;                    /* of `check` */
+    bool json;                    /* of verbs that print */
+    uint64_t repeat;              /* of `run` */
+    bool remember, live;          /* of `run` */
+    /* A running daemon; NULL: not given. */
+    const char *daemon_url, *daemon_ca_path, *daemon_credentials_path;
+    uint64_t screen_interval_us; /* of `top` */
+    bool once;                   /* likewise */
 
     /* On the command line only. */
     const char *config_path; /* NULL: none */
@@ -105,7 +111,11 @@ enum options_group {
     OPTIONS_SERVING,
     OPTIONS_LOGGING,
     OPTIONS_RECORDING, /* of `record` alone */
-    OPTIONS_CHECKING,  /* of `check` alone */
+    OPTIONS_RUNNING,   /* of `run` alone */
+    OPTIONS_FILE,      /* of verbs that write a file */
+    OPTIONS_OUTPUT,    /* of what a verb prints */
+    OPTIONS_DAEMON,    /* of clients of a running daemon */
+    OPTIONS_SCREEN,    /* of `top` alone */
     OPTIONS_GENERAL,   /* about the command line itself: not in the config file */
     OPTIONS_GROUP_COUNT,
 };

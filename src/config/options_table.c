@@ -229,8 +229,6 @@ static const struct options_flag flags[] = {
     {"log-format", "format of log lines", OPTIONS_LOGGING, "logfmt",
      WORD("FORMAT", log_format, log_formats)},
 
-    {"output", "trace file to write, gzip; must not exist", OPTIONS_RECORDING, NULL,
-     PATH("FILE", output_path), ALIAS("o")},
     {"duration", "how long to record; 0s: until stopped", OPTIONS_RECORDING, "0s",
      DURATION(duration_us, 0, 8760 * HOUR)},
     {"record.names", "record the names of pods, containers, images, users and jobs",
@@ -239,7 +237,30 @@ static const struct options_flag flags[] = {
      "file with the secret of program keys, created if missing; programs are recognised across "
      "recordings with the same secret; default: a new one in each run",
      OPTIONS_RECORDING, NULL, PATH("FILE", program_key_path)},
-    {"json", "print the report as JSON", OPTIONS_CHECKING, NULL, SWITCH(json)},
+    {"repeat", "run the command so often, one after the other; stops when it fails",
+     OPTIONS_RUNNING, "1", COUNT(repeat, 1, 100)},
+    {"remember", "keep the report, and compare it with the next one of the same command",
+     OPTIONS_RUNNING, "true", SWITCH(remember)},
+    {"live", "show what is used so far on a terminal that the command's output does not go to",
+     OPTIONS_RUNNING, "true", SWITCH(live)},
+    {"output", "file to write: a trace (gzip; must not exist), or the report of 'run' as JSON",
+     OPTIONS_FILE, NULL, PATH("FILE", output_path), ALIAS("o")},
+    {"json", "print JSON", OPTIONS_OUTPUT, NULL, SWITCH(json)},
+
+    {"daemon", "ask the wattribute at http://HOST:PORT, https://HOST:PORT or unix:PATH",
+     OPTIONS_DAEMON, "http://localhost:9400", TEXT("ADDRESS", option_type_text, daemon_url, 300)},
+    {"daemon.ca-file",
+     "PEM file with the CA of the daemon's certificate, or that certificate; default: the system's "
+     "CAs",
+     OPTIONS_DAEMON, NULL, PATH("FILE", daemon_ca_path)},
+    {"daemon.credentials-file",
+     "YAML file with 'username: ...' and 'password: ...' for the daemon; mode 0600", OPTIONS_DAEMON,
+     NULL, PATH("FILE", daemon_credentials_path)},
+
+    {"interval", "time between two states of the screen", OPTIONS_SCREEN, "2s",
+     DURATION(screen_interval_us, 500 * MSEC, HOUR)},
+    {"once", "print one table and end", OPTIONS_SCREEN, NULL, SWITCH(once)},
+
     {"config.file", "YAML file with flags; the command line overrides it", OPTIONS_GENERAL, NULL,
      PATH("FILE", config_path)},
     {"help", "show this help and exit", OPTIONS_GENERAL, NULL, SWITCH(help), ALIAS("h")},

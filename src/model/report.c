@@ -98,8 +98,7 @@ void report_print_json(const struct report *report, struct buffer *out)
     buffer_str(out, "],\n\"summary\":{");
     json_member_u64(out, "meters", report->meters);
     json_member_u64(out, "gpus", report->gpus);
-    json_key(out, "model");
-    buffer_str(out, report->has_model ? "true" : "false");
+    json_member_bool(out, "model", report->has_model);
     json_member_u64(out, "workloads", report->workloads);
     for (enum verdict verdict = VERDICT_LIMITED; verdict < VERDICT_COUNT; verdict++)
         json_member_u64(out, verdict_words[verdict], report->verdicts[verdict]);

@@ -24,7 +24,7 @@ static enum MHD_Result send_reply(struct http_server *server, struct http_connec
 
     return MHD_queue_response(c->mhd, http_responses_status(reply),
                               reply == REPLY_PAGE ? c->request.page->response
-                                                  : server->replies[reply]);
+                                                  : server->replies[c->request.is_of_api][reply]);
 }
 
 static const char *find_header(const struct http_connection *c, const char *name)
@@ -96,9 +96,13 @@ static enum reply route(struct http_server *server, struct http_connection *c, c
                         const char *method)
 {
     static const enum reply replies[] = {
-        [ROUTE_LANDING] = REPLY_LANDING,     [ROUTE_HEALTHY] = REPLY_HEALTHY,
-        [ROUTE_NOT_FOUND] = REPLY_NOT_FOUND, [ROUTE_METHOD_NOT_ALLOWED] = REPLY_METHOD_NOT_ALLOWED,
-        [ROUTE_METRICS] = REPLY_NONE,        [ROUTE_READY] = REPLY_NONE,
+        [ROUTE_LANDING] = REPLY_LANDING,
+        [ROUTE_HEALTHY] = REPLY_HEALTHY,
+        [ROUTE_NOT_FOUND] = REPLY_NOT_FOUND,
+        [ROUTE_METHOD_NOT_ALLOWED] = REPLY_METHOD_NOT_ALLOWED,
+        [ROUTE_METRICS] = REPLY_NONE,
+        [ROUTE_READY] = REPLY_NONE,
+        [ROUTE_API] = REPLY_NONE,
     };
     struct route_request request = {method, request_check_path(url), find_header(c, "Accept"),
                                     find_header(c, "Accept-Encoding")};
@@ -107,7 +111,7 @@ static enum reply route(struct http_server *server, struct http_connection *c, c
 
     if (http_server_is_silent(server) &&
         (decision.route == ROUTE_HEALTHY || decision.route == ROUTE_READY ||
-         decision.route == ROUTE_METRICS))
+         decision.route == ROUTE_METRICS || decision.route == ROUTE_API))
         return REPLY_NO_ANSWER;
     if (replies[decision.route] != REPLY_NONE)
         return replies[decision.route];
@@ -183,6 +187,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         c->request.reply = refuse_early(server, c, method, version);
         return c->request.reply == REPLY_NONE ? MHD_YES : send_reply(server, c);
     }
+    c->request.is_of_api = routes_is_of_api(request_check_path(url));
     if (c->request.reply == REPLY_NONE && !c->request.is_admitted) {
         c->request.reply = authenticate(server, c);
         if (c->waits_in)
@@ -368,7 +373,7 @@ void http_server_run(struct http_server *server)
     MHD_run(server->daemon);
     /* Each reader holds the page that it was promised; slow ones must not hold one of every second.
      */
-    while (server->mapped_count > HTTP_PAGES_MAPPED_MAX &&
+    while (server->mapped_count > server->page_count + HTTP_OLD_PAGES_MAX &&
            (reader = http_connections_slowest_reader(server))) {
         http_connection_cut(server, reader);
         MHD_run(server->daemon);

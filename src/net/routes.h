@@ -11,6 +11,7 @@
 enum route {
     ROUTE_LANDING,
     ROUTE_METRICS,
+    ROUTE_API, /* a document of it */
     ROUTE_HEALTHY,
     ROUTE_READY,
     ROUTE_NOT_FOUND,
@@ -26,13 +27,16 @@ struct route_request {
 
 struct route_decision {
     enum route route;
-    enum page_format format;     /* meaningful for ROUTE_METRICS */
-    enum page_encoding encoding; /* meaningful for ROUTE_METRICS */
+    enum page_format format;     /* meaningful for ROUTE_METRICS and ROUTE_API */
+    enum page_encoding encoding; /* likewise */
 };
 
 /* `metrics_path` wins over every built-in path, also over "/". With `text_only`, the format is text
  * 0.0.4 whatever the request accepts. */
 struct route_decision routes_decide(const struct route_request *request, const char *metrics_path,
                                     bool text_only);
+
+/* Is it below the API, where errors are JSON, too? */
+bool routes_is_of_api(const char *path);
 
 const char *routes_content_type(enum page_format format);

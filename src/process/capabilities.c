@@ -46,7 +46,7 @@ static bool reads_cgroups(const struct capability_context *context)
 /* Before, they were for administrators. */
 static bool hears_old_process_events(const struct capability_context *context)
 {
-    return reads_node(context) && !context->writes_trace && context->options->process_events &&
+    return reads_node(context) && !context->writes_file && context->options->process_events &&
            is_older(context->kernel_release, 6, 6);
 }
 
@@ -78,9 +78,14 @@ static bool has_children(const struct capability_context *context)
     return context->has_children;
 }
 
-static bool writes_trace(const struct capability_context *context)
+static bool runs_command(const struct capability_context *context)
 {
-    return context->writes_trace;
+    return context->runs_command;
+}
+
+static bool writes_file(const struct capability_context *context)
+{
+    return context->writes_file;
 }
 
 #define CAP(name_) .capability = CAP_##name_, .name = #name_
@@ -116,8 +121,10 @@ const struct capability_use capability_uses[] = {
     {"server, fetchers", CAP(SETPCAP), "their bounding set", "it is not empty, but of no use to them",
      has_children},
     {"server, fetchers", CAP(KILL), "`kill`", "one that hangs cannot be ended", has_children},
-    {"record", CAP(DAC_OVERRIDE), "`--output` in a directory of another user",
-     "the trace cannot be created there", writes_trace},
+    {"run", CAP(KILL), "`kill`", "signals do not reach a command that changes its user",
+     runs_command},
+    {"record, run", CAP(DAC_OVERRIDE), "`--output` in a directory of another user",
+     "it cannot be created there", writes_file},
 };
 /* clang-format on */
 const size_t capability_uses_count = ARRAY_SIZE(capability_uses);

@@ -16,7 +16,8 @@ struct capability_context {
     const struct options *options;
     const char *kernel_release; /* "6.1.0-18-amd64" */
     bool has_children;          /* `serve` */
-    bool writes_trace;          /* `record` */
+    bool runs_command;          /* `run` */
+    bool writes_file;           /* `record`, `run` */
     bool reads_traces;          /* `replay` */
 };
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,8 @@ struct runner {
     const struct clock *clock;
     uint64_t deadline_us;
     int wake_fd;
-    int stop_fd; /* an eventfd, readable once the thread should end */
+    int request_fd; /* an eventfd, readable once the thread should end or read */
+    atomic_bool is_to_end;
     pthread_t thread;
 
     int event_fd; /* the source's; -1: none */
@@ -86,6 +88,7 @@ static void keep_result(struct runner *runner, struct batch *batch, int result,
     status->gone = result == -ENODEV;
     status->known |= !status->gone;
     status->errors += result < 0;
+    status->reads++;
     snprintf(status->error, sizeof(status->error), "%.255s", result < 0 ? err->text : "");
     if (result >= 0)
         runner->last_ok_us = now_us;
@@ -131,11 +134,11 @@ static void attend(struct runner *runner)
     allowance_use(&runner->allowance, cpu_us() - began_us + WAKE_UP_US, real_us());
 }
 
-/* Sleeps until then, or until an event of the source. False: the thread should end. */
+/* Sleeps until then, or until an event of the source. False: there is a request. */
 static bool sleep_until(const struct runner *runner, uint64_t until_us, int event_fd,
                         bool *ret_event)
 {
-    struct pollfd fds[] = {{.fd = runner->stop_fd, .events = POLLIN},
+    struct pollfd fds[] = {{.fd = runner->request_fd, .events = POLLIN},
                            {.fd = event_fd, .events = POLLIN}};
     uint64_t now_us = real_us(), left_us = until_us - MIN(until_us, now_us);
     struct timespec left = {.tv_sec = (time_t)(left_us / USEC_PER_SEC),
@@ -146,8 +149,8 @@ static bool sleep_until(const struct runner *runner, uint64_t until_us, int even
     return !is_ready || !fds[0].revents;
 }
 
-/* Sleeps until the next multiple of the interval, and attends to the source meanwhile. False: the
- * thread should end. */
+/* Sleeps until the next multiple of the interval, or until a read is requested, and attends to the
+ * source meanwhile. False: the thread should end. */
 static bool wait_for_next(struct runner *runner, uint64_t *due_us)
 {
     /* After a hang, go on from now instead of catching up on every missed read. */
@@ -157,11 +160,14 @@ static bool wait_for_next(struct runner *runner, uint64_t *due_us)
     do {
         uint64_t free_us = allowance_next_us(&runner->allowance);
         bool may_attend = free_us <= real_us(), has_event;
-        uint64_t next_us = may_attend ? runner->attend_us : free_us;
+        uint64_t next_us = may_attend ? runner->attend_us : free_us, requests;
 
         if (!sleep_until(runner, MIN(*due_us, next_us), may_attend ? runner->event_fd : -1,
-                         &has_event))
-            return false;
+                         &has_event)) {
+            (void)!read(runner->request_fd, &requests, sizeof(requests));
+            *due_us = real_us();
+            return !atomic_load(&runner->is_to_end);
+        }
         if (may_attend && (has_event || runner->attend_us <= real_us()))
             attend(runner);
     } while (real_us() < *due_us);
@@ -204,7 +210,7 @@ static void free_runner(struct runner *runner)
     runner->unit.ops->close(runner->unit.state);
     free_batches(runner->queue);
     free_batches(runner->spare);
-    cleanup_close(&runner->stop_fd);
+    cleanup_close(&runner->request_fd);
     pthread_mutex_destroy(&runner->lock);
     free(runner);
 }
@@ -240,7 +246,7 @@ int runner_start(const struct source_unit *unit, const struct clock *clock, uint
         .clock = clock,
         .deadline_us = deadline_us,
         .wake_fd = wake_fd,
-        .stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+        .request_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
         .event_fd = ops->event_fd ? ops->event_fd(unit->state) : -1,
         .attend_us = SOURCE_NEVER,
         .allowance = {.percent = ATTEND_PERCENT, .burst_us = ATTEND_BURST_US},
@@ -249,9 +255,9 @@ int runner_start(const struct source_unit *unit, const struct clock *clock, uint
     };
     runner->queue_tail = &runner->queue;
     pthread_mutex_init(&runner->lock, NULL);
-    r = runner->stop_fd >= 0 ? -pthread_create(&runner->thread, NULL, run, runner) : -errno;
+    r = runner->request_fd >= 0 ? -pthread_create(&runner->thread, NULL, run, runner) : -errno;
     if (r < 0) {
-        cleanup_close(&runner->stop_fd);
+        cleanup_close(&runner->request_fd);
         free(runner);
         return r;
     }
@@ -308,9 +314,22 @@ const struct source_unit *runner_unit(const struct runner *runner)
     return &runner->unit;
 }
 
+uint64_t runner_request_read(struct runner *runner)
+{
+    uint64_t number;
+
+    pthread_mutex_lock(&runner->lock);
+    /* The one in progress may have begun before what is to be read. */
+    number = runner->status.reads + 1 + runner->reading;
+    pthread_mutex_unlock(&runner->lock);
+    eventfd_signal(runner->request_fd);
+    return number;
+}
+
 void runner_request_stop(struct runner *runner)
 {
-    eventfd_signal(runner->stop_fd);
+    atomic_store(&runner->is_to_end, true);
+    eventfd_signal(runner->request_fd);
 }
 
 bool runner_stop(struct runner *runner, uint64_t wait_us)

@@ -21,6 +21,7 @@ struct runner_status {
     uint64_t age_us;      /* since the last success */
     uint64_t duration_us; /* of the last read, or of the one that hangs */
     uint64_t errors;
+    uint64_t reads;  /* how many have ended */
     char error[256]; /* why it is down; "" if it is up */
 };
 
@@ -38,6 +39,10 @@ void runner_recycle(struct runner *runner, struct batch *batch);
 
 void runner_get_status(struct runner *runner, struct runner_status *ret_status);
 const struct source_unit *runner_unit(const struct runner *runner);
+
+/* Asks for one more read, out of turn, and does not wait. It has ended when `reads` of the status
+ * has reached what this returns. */
+uint64_t runner_request_read(struct runner *runner);
 
 /* Asks the thread to end and does not wait, so that many can end at the same time. The thread
  * writes to `wake_fd` when it ends. */

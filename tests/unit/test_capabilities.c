@@ -51,7 +51,7 @@ static void what_is_switched_off_needs_nothing(void **state)
                 (NODE | CHILDREN | BIT(DAC_OVERRIDE)));
     assert_true(NEEDED("6.12.1", true, "podman-socket=", "pod-resources-socket=") ==
                 (NODE | CHILDREN));
-    assert_true(needed((struct capability_context){.kernel_release = "6.12", .writes_trace = true},
+    assert_true(needed((struct capability_context){.kernel_release = "6.12", .writes_file = true},
                        (const char *const[]){NULL}) == (NODE | BIT(DAC_OVERRIDE)));
     assert_true(needed((struct capability_context){.kernel_release = "6.1", .reads_traces = true},
                        (const char *const[]){NULL}) == BIT(DAC_READ_SEARCH));

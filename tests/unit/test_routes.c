@@ -28,6 +28,8 @@ static void every_path_has_its_route(void **state)
     assert_int_equal(route_of("GET", "/-/healthy"), ROUTE_HEALTHY);
     assert_int_equal(route_of("GET", "/health"), ROUTE_HEALTHY);
     assert_int_equal(route_of("GET", "/-/ready"), ROUTE_READY);
+    assert_int_equal(route_of("GET", "/api/v1/node"), ROUTE_API);
+    assert_int_equal(route_of("GET", "/api/v1/nodes"), ROUTE_NOT_FOUND);
     assert_int_equal(route_of("GET", "/metrics/"), ROUTE_NOT_FOUND);
     assert_int_equal(route_of("GET", "/Metrics"), ROUTE_NOT_FOUND);
     assert_int_equal(route_of("GET", ""), ROUTE_NOT_FOUND);

@@ -278,6 +278,29 @@ static void batches_arrive_in_order_and_each_wakes_the_owner(void **state)
 }
 
 /* One is with the source and one with the owner: there are never more. */
+static void a_requested_read_is_out_of_turn_and_begins_after_the_request(void **state)
+{
+    struct runner_status status;
+    struct rig rig;
+    uint64_t awaited;
+
+    (void)state;
+    start(&rig, HOUR_US);
+    wait_begun(&rig.fake, 1);
+    awaited = runner_request_read(rig.runner); /* the first is in progress and does not count */
+    assert_int_equal(awaited, 2);
+    allow(&rig.fake, 2, 0, NULL);
+    use_up(&rig, 0);
+    use_up(&rig, 1);
+    runner_get_status(rig.runner, &status);
+    assert_int_equal(status.reads, awaited);
+
+    allow(&rig.fake, 1, 0, NULL);
+    assert_int_equal(runner_request_read(rig.runner), 3);
+    use_up(&rig, 2);
+    stop(&rig);
+}
+
 static void returned_batches_are_used_again_and_empty(void **state)
 {
     const struct batch *seen[2] = {NULL, NULL};
@@ -701,6 +724,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_arrive_in_order_and_each_wakes_the_owner),
+        cmocka_unit_test(a_requested_read_is_out_of_turn_and_begins_after_the_request),
         cmocka_unit_test(returned_batches_are_used_again_and_empty),
         cmocka_unit_test(a_failed_read_counts_and_keeps_its_text_until_one_succeeds),
         cmocka_unit_test(a_long_error_is_cut_to_what_the_status_holds),

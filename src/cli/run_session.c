@@ -1,0 +1,565 @@
+#include "cli/run_session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/macros.h"
+#include "host/proc.h"
+
+/* The first reading: drivers take their time. A later one, at the ends of the command. */
+static const uint64_t FIRST_READ_US = 2 * USEC_PER_SEC;
+static const uint64_t READ_US = USEC_PER_SEC / 4;
+/* Between the first two, so that the idle level is learned if nobody is busy. */
+static const uint64_t LOOK_US = USEC_PER_SEC / 5;
+static const uint64_t WINDOW_US = USEC_PER_SEC;
+/* How often processes are looked for, at most; and the share of time that this may take. */
+static const uint64_t SCAN_US = USEC_PER_SEC / 10;
+enum { SCAN_SHARE = 50 };
+
+/* A daemon's page is a second old, and so are its readings. */
+static const uint64_t DAEMON_TIMEOUT_US = USEC_PER_SEC;
+static const uint64_t DAEMON_AGE_US = USEC_PER_SEC;
+/* What a GPU counted last waits for samples of who was on it. */
+static const uint64_t SAMPLES_US = 3 * USEC_PER_SEC / 2;
+static const uint64_t DAEMON_SETTLE_US = 15 * USEC_PER_SEC;
+
+static uint64_t now_us(void)
+{
+    return clock_system.monotonic_us(&clock_system);
+}
+
+static void sleep_us(uint64_t us)
+{
+    struct timespec left = {.tv_sec = (time_t)(us / USEC_PER_SEC),
+                            .tv_nsec = (long)(us % USEC_PER_SEC * 1000)};
+
+    while (nanosleep(&left, &left) < 0 && errno == EINTR)
+        ;
+}
+
+static bool reads_beside_daemon(const char *source)
+{
+    static const char *const gpus[] = {"nvml", "dcgm", "drm"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(gpus); i++)
+        if (strcmp(source, gpus[i]) == 0)
+            return false;
+    return true;
+}
+
+static int ask_daemon(struct run_session *session, struct error *err)
+{
+    struct span body;
+    int r = daemon_client_get(session->daemon, "/api/v1/node", DAEMON_TIMEOUT_US, &body, err);
+
+    return r < 0 ? r : books_take_document(&session->remote, body, err);
+}
+
+/* Quietly, unless a user named it. */
+static int open_daemon(struct run_session *session, struct error *err)
+{
+    bool is_named = options_is_given(session->options, "daemon");
+    int r = daemon_client_open(session->options, &session->daemon, err);
+
+    if (r == 0)
+        r = ask_daemon(session, err);
+    if (r == 0)
+        return 0;
+    daemon_client_close(session->daemon);
+    session->daemon = NULL;
+    books_done(&session->remote);
+    return is_named ? r : 0;
+}
+
+static uint64_t command_cpu_us(const struct run_session *session)
+{
+    const struct repetition *of = session->now;
+    uint64_t cpu_us;
+
+    if (!of)
+        return 0;
+    return of->has_cgroup && own_cgroup_read_cpu(&of->cgroup, &cpu_us) == 0
+               ? cpu_us
+               : family_cpu_us(&of->family);
+}
+
+static uint64_t command_memory_bytes(const struct run_session *session)
+{
+    const struct repetition *of = session->now;
+    uint64_t bytes;
+
+    if (!of)
+        return 0;
+    return of->has_cgroup && own_cgroup_read_memory(&of->cgroup, &bytes) == 0
+               ? bytes
+               : family_memory_bytes(&of->family);
+}
+
+/* Processors and memory are divided between the command and all others. */
+static void report_usage(struct run_session *session)
+{
+    uint64_t total_us = command_cpu_us(session);
+    uint64_t cpu_us = total_us - MIN(total_us, session->reported_cpu_us);
+    uint64_t memory_bytes = command_memory_bytes(session);
+    struct machine machine;
+    struct sample_workload workloads[2];
+    struct sample sample = {
+        .kind = SAMPLE_USAGE,
+        .t_us = clock_system.realtime_us(&clock_system),
+        .usage = {.is_first = !session->has_reported, .count = 2, .workloads = workloads},
+    };
+
+    if (machine_read(&session->host, &machine) < 0)
+        return;
+    session->reported_cpu_us = MAX(total_us, session->reported_cpu_us);
+    if (session->has_reported) {
+        /* /proc/stat counts ticks, cgroups time. */
+        sample.usage.busy_us =
+            MAX(machine.busy_us - MIN(machine.busy_us, session->machine.busy_us), cpu_us);
+        sample.usage.capacity_us =
+            machine.capacity_us - MIN(machine.capacity_us, session->machine.capacity_us);
+    }
+    sample.usage.memory_bytes = machine.memory_bytes;
+    sample.usage.memory_used_bytes = machine.memory_used_bytes;
+    workloads[0] = (struct sample_workload){.kind = WORKLOAD_UNIT,
+                                            .id = BOOKS_COMMAND_ID,
+                                            .container_id = "",
+                                            .pod_uid = "",
+                                            .cpu_us = cpu_us,
+                                            .memory_bytes = memory_bytes};
+    workloads[1] = (struct sample_workload){
+        .kind = WORKLOAD_OTHER,
+        .id = "other",
+        .container_id = "",
+        .pod_uid = "",
+        .cpu_us = sample.usage.busy_us - cpu_us,
+        .memory_bytes = machine.memory_used_bytes - MIN(machine.memory_used_bytes, memory_bytes),
+    };
+    if (pipeline_ingest(session->measurement->pipeline, &sample, 1) < 0)
+        session->measurement->result = -ENOMEM;
+    session->machine = machine;
+    session->has_reported = true;
+}
+
+/* The meters that only the daemon may read, as if this process did. */
+static void feed(struct run_session *session)
+{
+    struct sample samples[BOOKS_METERS_MAX];
+    size_t count = books_copy_samples(&session->remote, clock_system.realtime_us(&clock_system),
+                                      samples, ARRAY_SIZE(samples));
+
+    if (session->is_fed && pipeline_ingest(session->measurement->pipeline, samples, count) < 0)
+        session->measurement->result = -ENOMEM;
+}
+
+/* A document that does not come leaves the last one. */
+static void refresh_daemon(struct run_session *session)
+{
+    struct error ignored;
+
+    if (session->daemon && ask_daemon(session, &ignored) == 0)
+        feed(session);
+}
+
+static void take_books(struct run_session *session)
+{
+    struct snapshot snapshot;
+
+    snapshot_init(&snapshot);
+    if (measurement_snapshot(session->measurement, &snapshot) == 0)
+        (void)books_take_snapshot(&session->local, &snapshot);
+    snapshot_done(&snapshot);
+    for (size_t i = 0; i < session->local.meter_count; i++) {
+        struct books_meter *meter = &session->local.meters[i];
+
+        meter->is_of_daemon =
+            session->is_fed && (meter->kind == METER_PACKAGE || meter->kind == METER_DRAM);
+    }
+}
+
+static bool has_kind(const struct books *books, enum meter_kind kind)
+{
+    for (size_t i = 0; i < books->meter_count; i++)
+        if (books->meters[i].kind == kind)
+            return true;
+    return false;
+}
+
+/* A daemon has seen this node rest. */
+static void learn_idle(struct run_session *session)
+{
+    for (size_t i = 0; i < session->remote.meter_count; i++) {
+        const struct books_meter *meter = &session->remote.meters[i];
+
+        if (meter->idle_w > 0)
+            pipeline_learn_idle(session->measurement->pipeline, meter->kind, meter->id,
+                                (uint64_t)(meter->idle_w * 1000));
+    }
+}
+
+static bool reads_processors(const struct node *node)
+{
+    for (size_t i = 0; i < node->meter_count; i++)
+        if (node->meters[i].kind == METER_PACKAGE && !node->meters[i].modelled)
+            return true;
+    return false;
+}
+
+static void read_first(struct run_session *session)
+{
+    const struct node *node = &session->measurement->pipeline->node;
+    uint64_t began_us = now_us();
+
+    (void)measurement_read_now(session->measurement, FIRST_READ_US);
+    /* GPUs are found by the first reading of their driver. */
+    (void)measurement_read_now(session->measurement,
+                               FIRST_READ_US - MIN(FIRST_READ_US, now_us() - began_us));
+    session->is_fed = session->daemon && !reads_processors(node);
+    feed(session);
+    report_usage(session);
+    if (node->meter_count > 0)
+        sleep_us(LOOK_US);
+    learn_idle(session);
+}
+
+int run_session_open(struct run_session *session, const struct options *options, struct error *err)
+{
+    int r;
+
+    *session = (struct run_session){.options = options,
+                                    .host = {.procfs_fd = -1, .sysfs_fd = -1, .rootfs_fd = -1}};
+    r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &session->host,
+                  err);
+    if (r == 0)
+        r = open_daemon(session, err);
+    if (r == 0)
+        r = measurement_open(
+            &(struct measurement_options){
+                .options = options,
+                .host = &session->host,
+                .interval_us = WINDOW_US,
+                .reads = session->daemon ? reads_beside_daemon : NULL,
+                .reports_usage = true,
+                .keeps_everything = true,
+                .with_prices = true,
+            },
+            &session->measurement, err);
+    if (r == 0)
+        read_first(session);
+    return r;
+}
+
+bool run_session_close(struct run_session *session)
+{
+    bool is_idle = measurement_close(session->measurement);
+
+    daemon_client_close(session->daemon);
+    books_done(&session->local);
+    books_done(&session->remote);
+    if (is_idle)
+        host_close(&session->host);
+    return is_idle;
+}
+
+/* The meters alone. */
+static void copy_books(struct books *to, const struct books *from)
+{
+    *to = *from;
+    to->rows = NULL;
+    to->row_count = to->row_capacity = 0;
+}
+
+/* What the command has used so far, and all meters. */
+static void sum_up(const struct run_session *session, uint64_t *ret_command_uj,
+                   uint64_t *ret_all_uj)
+{
+    struct result result;
+    uint64_t command_uj = 0, all_uj = 0;
+
+    run_session_result(session, session->now, &result);
+    for (size_t i = 0; i < result.meter_count; i++) {
+        command_uj += result.meters[i].command_uj;
+        all_uj += result.meters[i].counted_uj;
+    }
+    *ret_command_uj = command_uj;
+    *ret_all_uj = all_uj;
+}
+
+/* Reads all at this moment. */
+static void read_all(struct run_session *session)
+{
+    (void)measurement_read_now(session->measurement, READ_US);
+    family_scan(&session->now->family);
+    report_usage(session);
+    take_books(session);
+}
+
+void run_session_begin(struct run_session *session, struct repetition *repetition)
+{
+    session->now = repetition;
+    session->reported_cpu_us = 0;
+    refresh_daemon(session);
+    read_all(session);
+    copy_books(&repetition->before, &session->local);
+    copy_books(&repetition->daemon_before, &session->remote);
+    session->command_uj = session->step_uj = session->step_all_uj = 0;
+    session->watts = 0;
+    session->step_us = repetition->began_us = now_us();
+    session->tick_us = session->step_us + WINDOW_US;
+    repetition->ended_us = repetition->began_us;
+}
+
+/* The peak is of windows; energy of a GPU that was divided late must not make one. */
+static void note_step(struct run_session *session)
+{
+    uint64_t command_uj, all_uj, t_us = now_us(), step_us = t_us - session->step_us;
+    double most_w, w;
+
+    sum_up(session, &command_uj, &all_uj);
+    w = (double)(command_uj - MIN(command_uj, session->step_uj)) / (double)MAX(step_us, 1UL);
+    most_w = (double)(all_uj - MIN(all_uj, session->step_all_uj)) / (double)MAX(step_us, 1UL);
+    session->watts = MIN(w, most_w);
+    if (step_us >= WINDOW_US - WINDOW_US / 10)
+        session->now->peak_w = MAX(session->now->peak_w, session->watts);
+    session->command_uj = command_uj;
+    session->step_uj = command_uj;
+    session->step_all_uj = all_uj;
+    session->step_us = t_us;
+}
+
+uint64_t run_session_tick(struct run_session *session)
+{
+    struct repetition *repetition = session->now;
+    uint64_t began_us = now_us(), took_us;
+
+    measurement_read(session->measurement);
+    if (began_us >= session->tick_us) {
+        session->now->ended_us = began_us;
+        refresh_daemon(session);
+        read_all(session);
+        copy_books(&repetition->after, &session->local);
+        copy_books(&repetition->daemon_after, &session->remote);
+        repetition->cpu_us = session->reported_cpu_us;
+        note_step(session);
+        session->tick_us = MAX(session->tick_us + WINDOW_US, now_us());
+        return session->tick_us;
+    }
+    family_scan(&repetition->family);
+    took_us = now_us() - began_us;
+    return MIN(session->tick_us, now_us() + MAX(SCAN_US, SCAN_SHARE * took_us));
+}
+
+void run_session_end(struct run_session *session)
+{
+    struct repetition *repetition = session->now;
+
+    repetition->ended_us = now_us();
+    if (session->is_fed) {
+        sleep_us(DAEMON_AGE_US); /* the reading that has all of it */
+        refresh_daemon(session);
+    }
+    read_all(session);
+    copy_books(&repetition->after, &session->local);
+    if (session->daemon && !session->is_fed)
+        refresh_daemon(session);
+    copy_books(&repetition->daemon_after, &session->remote);
+    repetition->cpu_us = session->reported_cpu_us;
+    repetition->left_running = family_count_alive(&repetition->family);
+    session->now = NULL;
+}
+
+static bool is_member(const struct repetition *repetitions, size_t count, uint32_t pid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (family_find(&repetitions[i].family, (pid_t)pid))
+            return true;
+    return false;
+}
+
+static bool uses_gpus(const struct books *books, const struct repetition *repetitions, size_t count)
+{
+    for (size_t i = 0; i < books->row_count; i++)
+        if (is_member(repetitions, count, books->rows[i].pid))
+            return true;
+    return false;
+}
+
+/* Has the daemon divided what these GPUs had counted then? */
+static bool is_divided(const struct books *now, const struct books *then)
+{
+    for (size_t i = 0; i < then->meter_count; i++) {
+        const struct books_meter *target = &then->meters[i];
+        const struct books_meter *meter = books_find(now, target->kind, target->id);
+
+        if (target->kind == METER_GPU && (!meter || meter->divided_uj < target->counted_uj))
+            return false;
+    }
+    return true;
+}
+
+static void settle_daemon(struct run_session *session, struct repetition *repetitions, size_t count)
+{
+    struct repetition *last = &repetitions[count - 1];
+    uint64_t until_us = now_us() + DAEMON_SETTLE_US;
+    struct books target;
+
+    if (!has_kind(&session->remote, METER_GPU))
+        return;
+    sleep_us(DAEMON_AGE_US);
+    refresh_daemon(session);
+    copy_books(&last->daemon_after, &session->remote);
+    if (!uses_gpus(&session->remote, repetitions, count))
+        return;
+    copy_books(&target, &session->remote);
+    while (!is_divided(&session->remote, &target) && now_us() < until_us) {
+        sleep_us(DAEMON_AGE_US);
+        refresh_daemon(session);
+    }
+}
+
+static void settle_local(struct run_session *session)
+{
+    uint64_t until_us = now_us() + SAMPLES_US;
+
+    while (now_us() < until_us) {
+        poll(&(struct pollfd){.fd = session->measurement->wake_fd, .events = POLLIN}, 1, 100);
+        measurement_read(session->measurement);
+    }
+}
+
+void run_session_settle(struct run_session *session, struct repetition *repetitions, size_t count)
+{
+    if (session->daemon) {
+        settle_daemon(session, repetitions, count);
+        return;
+    }
+    if (uses_gpus(&session->local, repetitions, count))
+        settle_local(session);
+    if (pipeline_finish(session->measurement->pipeline) < 0)
+        session->measurement->result = -ENOMEM;
+    take_books(session);
+}
+
+void run_session_result(const struct run_session *session, const struct repetition *repetition,
+                        struct result *ret_result)
+{
+    const bool with_daemon = session->daemon != NULL;
+
+    result_make(
+        &(struct result_input){
+            .status = repetition->status,
+            .wall_us = repetition->ended_us - repetition->began_us,
+            .cpu_us = repetition->cpu_us,
+            .peak_w = repetition->peak_w,
+            .family = &repetition->family,
+            .boot_us = proc_read_boot_us(&session->host),
+            .is_estimated = !repetition->has_cgroup,
+            .boundary_us = DAEMON_AGE_US,
+            .before = &repetition->before,
+            .after = &repetition->after,
+            .daemon_before = with_daemon ? &repetition->daemon_before : NULL,
+            .daemon_after = with_daemon ? &repetition->daemon_after : NULL,
+            .gpus = with_daemon ? &session->remote : &session->local,
+        },
+        ret_result);
+    ret_result->left_running = repetition->left_running;
+}
+
+/* Another pid namespace than the node's: drivers and daemons know other pids. */
+static bool is_in_pid_namespace(void)
+{
+    static const char *const OF_THE_NODE = "pid:[4026531836]"; /* PROC_PID_INIT_INO */
+    char link[64] = "";
+    ssize_t len = readlink("/proc/self/ns/pid", link, sizeof(link) - 1);
+
+    return len > 0 && strcmp(link, OF_THE_NODE) != 0;
+}
+
+/* Why a source has no meter, in the words of `check`. */
+static void explain_source(const struct run_session *session, const char *name,
+                           struct report *report)
+{
+    struct report *whole = calloc(1, sizeof(*whole));
+    const struct source_ops *source = NULL;
+
+    for (size_t i = 0; source_table[i]; i++)
+        if (strcmp(source_table[i]->name, name) == 0)
+            source = source_table[i];
+
+    if (whole && source && check_source(whole, source, &session->measurement->sources.context))
+        for (size_t i = 0; i < whole->count; i++)
+            if (whole->findings[i].verdict == VERDICT_MISSING)
+                report_add(report, whole->findings[i].what, VERDICT_MISSING,
+                           whole->findings[i].remedy, "%s", whole->findings[i].detail);
+    free(whole); /* of a check that hangs it is a copy */
+}
+
+static bool result_has(const struct result *result, enum meter_kind kind)
+{
+    for (size_t i = 0; i < result->meter_count; i++)
+        if (result->meters[i].kind == kind)
+            return true;
+    return false;
+}
+
+static void explain_gpus(const struct result *result, struct report *report)
+{
+    char what[32];
+
+    for (size_t i = 0; i < result->meter_count; i++) {
+        const struct result_meter *meter = &result->meters[i];
+
+        if (meter->pending_uj == 0)
+            continue;
+        snprintf(what, sizeof(what), "gpu %u", meter->gpu);
+        report_add(report, what, VERDICT_LIMITED,
+                   "none: the metrics of the daemon will have it (--attribution-delay)",
+                   "%.3f J were not divided yet; some of them may be the command's",
+                   (double)meter->pending_uj / 1e6);
+    }
+    if (result_has(result, METER_GPU) && is_in_pid_namespace())
+        report_add(report, "gpu: processes", VERDICT_LIMITED,
+                   "run in the host's PID namespace (docker: --pid=host, Kubernetes: hostPID)",
+                   "in a PID namespace of its own the command's processes on GPUs have other "
+                   "numbers, and cannot be recognised");
+}
+
+void run_session_explain(const struct run_session *session, const struct result *result,
+                         struct report *report)
+{
+    struct snapshot snapshot;
+
+    if (!result_has(result, METER_PACKAGE)) {
+        explain_source(session, "rapl", report);
+        if (!session->daemon)
+            report_add(report, "daemon", VERDICT_LIMITED,
+                       "start wattribute on this node, or name it with --daemon",
+                       "no daemon was asked that reads what this user may not");
+    }
+    if (!result_has(result, METER_GPU) && !session->daemon && access("/dev/nvidiactl", F_OK) == 0)
+        explain_source(session, "nvml", report);
+    explain_gpus(result, report);
+    snapshot_init(&snapshot);
+    if (source_set_describe(&session->measurement->sources, &snapshot) == 0)
+        for (size_t i = 0; i < snapshot.source_count; i++)
+            if (!snapshot.sources[i].up)
+                report_add(report, snapshot.sources[i].name, VERDICT_MISSING,
+                           "see 'wattribute check'",
+                           "it failed or hung; what it counts is missing");
+    snapshot_done(&snapshot);
+    if (session->measurement->result < 0)
+        report_add(report, "memory", VERDICT_LIMITED, "free some memory",
+                   "there was none: some energy has no owner");
+    if (result->left_running > 0)
+        report_add(report, "processes", VERDICT_LIMITED, "none; or let the command wait for them",
+                   "%zu process%s of the command went on after its end: what %s from then on is "
+                   "not counted",
+                   result->left_running, result->left_running == 1 ? "" : "es",
+                   result->left_running == 1 ? "it used" : "they used");
+}

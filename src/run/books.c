@@ -1,0 +1,244 @@
+#include "run/books.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/json_reader.h"
+#include "core/macros.h"
+
+void books_done(struct books *books)
+{
+    free(books->rows);
+    *books = (struct books){0};
+}
+
+const struct books_meter *books_find(const struct books *books, enum meter_kind kind,
+                                     const char *id)
+{
+    for (size_t i = 0; i < books->meter_count; i++)
+        if (books->meters[i].kind == kind && strcmp(books->meters[i].id, id) == 0)
+            return &books->meters[i];
+    return NULL;
+}
+
+/* NULL: there are too many, or its id is too long. */
+static struct books_meter *obtain_meter(struct books *books, enum meter_kind kind, const char *id)
+{
+    struct books_meter *meter = (struct books_meter *)books_find(books, kind, id);
+
+    if (meter)
+        return meter;
+    if (books->meter_count == BOOKS_METERS_MAX || strlen(id) >= sizeof(meter->id))
+        return NULL;
+    meter = &books->meters[books->meter_count++];
+    *meter = (struct books_meter){.kind = kind};
+    memcpy(meter->id, id, strlen(id) + 1);
+    return meter;
+}
+
+/* What a process used never goes back: a row that is gone stays as it was last seen. */
+static int put_row(struct books *books, const struct books_row *row)
+{
+    struct books_row *items = books->rows;
+
+    for (size_t i = books->row_count; i-- > 0;)
+        if (items[i].gpu == row->gpu && items[i].pid == row->pid &&
+            items[i].start_us == row->start_us) {
+            items[i].energy_uj = MAX(items[i].energy_uj, row->energy_uj);
+            items[i].uncertain_uj = MAX(items[i].uncertain_uj, row->uncertain_uj);
+            return 0;
+        }
+    if (books->row_count == BOOKS_ROWS_MAX)
+        return 0;
+    if (!array_reserve(&books->rows, &books->row_capacity, books->row_count, sizeof(*books->rows)))
+        return -ENOMEM;
+    books->rows[books->row_count++] = *row;
+    return 0;
+}
+
+static double units(unsigned __int128 bill)
+{
+    return (double)bill / (double)BILL_ONE;
+}
+
+static void take_command(struct books *books, const struct snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->workload_count; i++) {
+        const struct snapshot_workload *workload = &snapshot->workloads[i];
+        const struct snapshot_meter *from = &snapshot->meters[workload->meter];
+        struct books_meter *meter = obtain_meter(books, from->kind, from->meter_id);
+
+        if (meter && workload->kind == WORKLOAD_UNIT && strcmp(workload->id, BOOKS_COMMAND_ID) == 0)
+            meter->command_uj = account_total_uj(&workload->account);
+    }
+}
+
+int books_take_snapshot(struct books *books, const struct snapshot *snapshot)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < snapshot->meter_count; i++) {
+        const struct snapshot_meter *from = &snapshot->meters[i];
+        struct books_meter *meter = obtain_meter(books, from->kind, from->meter_id);
+
+        if (!meter)
+            continue;
+        meter->gpu = from->gpu;
+        meter->is_modelled = from->modelled;
+        meter->counted_uj = from->energy_uj + from->pending_uj;
+        meter->divided_uj = from->energy_uj;
+        meter->idle_uj = from->unowned_uj[UNOWNED_IDLE];
+        meter->grams = units(from->bill.emission);
+        meter->cost = units(from->bill.cost);
+    }
+    take_command(books, snapshot);
+    for (size_t i = 0; i < snapshot->process_count && r == 0; i++) {
+        const struct snapshot_process *from = &snapshot->processes[i];
+        struct books_row row = {
+            .gpu = from->gpu,
+            .pid = from->pid,
+            .start_us = from->valid & SNAPSHOT_PROCESS_START ? from->start_us : 0,
+            .energy_uj = from->active_uj + from->idle_uj,
+            .uncertain_uj = from->uncertain_uj,
+        };
+
+        snprintf(row.name, sizeof(row.name), "%s", from->name);
+        if (row.pid > 0)
+            r = put_row(books, &row);
+    }
+    books->has_grams = snapshot->price.factor.known;
+    books->has_cost = snapshot->price.cost.known;
+    memcpy(books->currency, snapshot->price.cost.currency, sizeof(books->currency));
+    return r;
+}
+
+static double number(const struct json *object, const char *key)
+{
+    double value;
+
+    return json_double(json_get(object, key), &value) && value > 0 ? value : 0;
+}
+
+/* Of a number of seconds or joules, which a document has with six decimals. */
+static uint64_t micro(const struct json *object, const char *key)
+{
+    double value = number(object, key) * 1e6 + 0.5;
+
+    return value < 9e18 ? (uint64_t)value : 0;
+}
+
+static bool find_kind(const char *word, enum meter_kind *ret_kind)
+{
+    for (int kind = 0; word && kind < METER_KINDS; kind++)
+        if (strcmp(word, meter_words[kind]) == 0) {
+            *ret_kind = (enum meter_kind)kind;
+            return true;
+        }
+    return false;
+}
+
+static void take_meter(struct books *books, const struct json *node, const struct json *from)
+{
+    const char *id = json_text(json_get(from, "meter_id"));
+    struct books_meter *meter;
+    enum meter_kind kind;
+    double kwh;
+
+    if (!id || !find_kind(json_text(json_get(from, "meter")), &kind))
+        return;
+    meter = obtain_meter(books, kind, id);
+    if (!meter)
+        return;
+    meter->is_of_daemon = true;
+    meter->gpu = (uint32_t)number(from, "gpu");
+    meter->is_modelled = json_is_true(json_get(from, "modelled"));
+    meter->divided_uj = micro(from, "energy_joules");
+    meter->counted_uj = meter->divided_uj + micro(from, "pending_joules");
+    meter->idle_uj = micro(json_get(json_get(from, "unowned"), "idle"), "energy_joules");
+    meter->idle_w = number(json_get(json_get(from, "unowned"), "idle"), "watts");
+    kwh = (double)meter->divided_uj / 3.6e12;
+    meter->grams = kwh * number(node, "grams_per_kwh");
+    meter->cost = kwh * number(node, "price_per_kwh");
+}
+
+static int take_processes(struct books *books, const struct json *processes)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < json_length(processes) && r == 0; i++) {
+        const struct json *from = json_at(processes, i);
+        const char *name = json_text(json_get(from, "name"));
+        struct books_row row = {
+            .gpu = (uint32_t)number(from, "gpu"),
+            .pid = (uint32_t)number(from, "pid"),
+            .start_us = micro(from, "start_time"),
+            .energy_uj = micro(from, "energy_joules"),
+            .uncertain_uj = micro(from, "uncertainty_joules"),
+        };
+
+        snprintf(row.name, sizeof(row.name), "%s", name ? name : "");
+        if (row.pid > 0)
+            r = put_row(books, &row);
+    }
+    return r;
+}
+
+static int take_node(struct books *books, const struct json *node, struct error *err)
+{
+    const struct json *meters = json_get(node, "meters"), *workloads = json_get(node, "workloads");
+    const char *currency = json_text(json_get(node, "currency"));
+    double price;
+    int64_t api;
+    int r = 0;
+
+    if (!json_int64(json_get(node, "api"), &api) || api != 1)
+        return error_set(err, -EBADMSG,
+                         "this is no document of a wattribute that we know: update the older one");
+    if (json_is_true(json_get(node, "replay")))
+        return error_set(err, -ENOTSUP, "it plays a trace, and measures nothing of this node");
+    for (size_t i = 0; i < json_length(meters); i++)
+        take_meter(books, node, json_at(meters, i));
+    for (size_t i = 0; i < json_length(workloads) && r == 0; i++)
+        r = take_processes(books, json_get(json_at(workloads, i), "processes"));
+    books->has_grams = json_double(json_get(node, "grams_per_kwh"), &price);
+    books->has_cost = currency && json_double(json_get(node, "price_per_kwh"), &price);
+    snprintf(books->currency, sizeof(books->currency), "%.3s", currency ? currency : "");
+    return r < 0 ? error_set(err, r, "out of memory") : 0;
+}
+
+int books_take_document(struct books *books, struct span text, struct error *err)
+{
+    struct json *node = NULL;
+    int r = json_read(text, &node);
+
+    if (r < 0)
+        return error_set(err, r, "its document cannot be read: %s", strerror(-r));
+    r = take_node(books, node, err);
+    json_free(node);
+    return r;
+}
+
+size_t books_copy_samples(const struct books *books, uint64_t t_us, struct sample *samples,
+                          size_t room)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < books->meter_count && count < room; i++) {
+        const struct books_meter *meter = &books->meters[i];
+
+        if (meter->is_of_daemon && (meter->kind == METER_PACKAGE || meter->kind == METER_DRAM))
+            samples[count++] = (struct sample){
+                .kind = SAMPLE_METER,
+                .t_us = t_us,
+                .meter = {.source = "daemon",
+                          .kind = meter->kind,
+                          .id = meter->id,
+                          .counter_uj = meter->counted_uj,
+                          .integrated = true},
+            };
+    }
+    return count;
+}
