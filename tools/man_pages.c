@@ -62,17 +62,18 @@ static void put_item(const char *macro, const char *item, const char *end, const
     put(item, out);
     fputs(end, out);
     put(text, out);
-    fputs(".\n", out);
+    fputs(text[strlen(text) - 1] == '?' ? "\n" : ".\n", out);
 }
 
 static void put_synopsis(const struct cli_command *command, FILE *out)
 {
-    bool is_default = command == cli_commands;
+    char text[CLI_USAGE_BYTES], *flags;
 
-    fprintf(out, ".B wattribute %s%s%s\n[\\fIflags\\fR]", is_default ? "[" : "", command->name,
-            is_default ? "]" : "");
-    if (command->argument)
-        fprintf(out, " \\fI%s\\fR...", command->argument);
+    cli_describe_usage(command, text);
+    flags = strstr(text, " [flags]");
+    *flags++ = '\0';
+    fprintf(out, ".B %s\n", text);
+    put(flags, out);
     putc('\n', out);
 }
 
@@ -190,9 +191,13 @@ static bool put_prose(const char *directory, const struct page *page, FILE *out)
 
     snprintf(path, sizeof(path), "%s/%s.roff", directory, page->name);
     prose = fopen(path, "re");
+    if (!prose && page->command && errno == ENOENT) {
+        put_item(".SH DESCRIPTION\n", "", "", page->help, out);
+        return true;
+    }
     for (int c; prose && (c = getc(prose)) != EOF;)
         putc(c, out);
-    return prose ? fclose(prose) == 0 : page->command && errno == ENOENT;
+    return prose && fclose(prose) == 0;
 }
 
 static void put_body(const struct page *page, FILE *out)

@@ -3,6 +3,16 @@
 
 #include "cli/cli.h"
 
+/* A template in which lines such as "@flags" stand for what is written from the tables. */
+struct completion_shell {
+    const char *name, *template;
+    struct {
+        const char *line;
+        void (*write)(struct buffer *out);
+    } parts[3];
+};
+extern const struct completion_shell completion_bash, completion_fish, completion_zsh;
+
 enum completion_kind {
     COMPLETION_NONE,    /* a switch, or a verb without arguments */
     COMPLETION_UNKNOWN, /* a value that nobody can guess */
@@ -28,7 +38,3 @@ bool completion_has_flag(const struct cli_command *command, const struct options
 /* `text` with a backslash before each character of `special`, and `quote` for each "'". */
 void completion_put_quoted(const char *text, const char *special, const char *quote,
                            struct buffer *out);
-
-void completion_bash(struct buffer *out);
-void completion_fish(struct buffer *out);
-void completion_zsh(struct buffer *out);

@@ -1,26 +1,16 @@
 /* One line for each flag, with the verbs that have it. */
 #include "cli/completion.h"
 
-static const char head[] =
-    "# Completes wattribute in fish; written by 'wattribute completion fish'.\n"
-    "function __wattribute_verb -d 'Is the verb one of these?'\n"
-    "    set -l words (commandline -opc)\n"
-    "    set -l verb serve\n"
-    "    if set -q words[2]; and not string match -q -- '-*' $words[2]\n"
-    "        set verb $words[2]\n"
-    "    end\n"
-    "    contains -- $verb $argv\n"
-    "end\n"
-    "complete -c wattribute -f\n";
+extern const char completion_fish_template[];
 
-static void quoted_put(const char *text, struct buffer *out)
+static void put_quoted(const char *text, struct buffer *out)
 {
     buffer_char(out, '\'');
     completion_put_quoted(text, "\\", "\\'", out);
     buffer_char(out, '\'');
 }
 
-static void verbs_put(const struct options_flag *flag, struct buffer *out)
+static void put_condition(const struct options_flag *flag, struct buffer *out)
 {
     buffer_str(out, "complete -c wattribute -n '__wattribute_verb");
     for (const struct cli_command *c = cli_commands; c->groups; c++)
@@ -31,7 +21,7 @@ static void verbs_put(const struct options_flag *flag, struct buffer *out)
     buffer_char(out, '\'');
 }
 
-static void value_put(const struct options_flag *flag, struct buffer *out)
+static void put_value(const struct options_flag *flag, struct buffer *out)
 {
     enum completion_kind kind = completion_of_flag(flag);
 
@@ -48,44 +38,44 @@ static void value_put(const struct options_flag *flag, struct buffer *out)
     }
 }
 
-static void flag_put(const struct options_flag *flag, struct buffer *out)
+static void put_flag(const struct options_flag *flag, struct buffer *out)
 {
-    verbs_put(flag, out);
+    put_condition(flag, out);
     buffer_str(out, " -l ");
     buffer_str(out, flag->name);
     if (flag->alias) {
         buffer_str(out, flag->alias[1] ? " -l " : " -s ");
         buffer_str(out, flag->alias);
     }
-    value_put(flag, out);
+    put_value(flag, out);
     buffer_str(out, " -d ");
-    quoted_put(flag->help, out);
+    put_quoted(flag->help, out);
     buffer_char(out, '\n');
     if (completion_is_negatable(flag)) {
-        verbs_put(flag, out);
+        put_condition(flag, out);
         buffer_str(out, " -l no-");
         buffer_str(out, flag->name);
         buffer_str(out, " -d ");
-        quoted_put(flag->help, out);
+        put_quoted(flag->help, out);
         buffer_char(out, '\n');
     }
 }
 
-static void verb_put(const struct cli_command *command, struct buffer *out)
+static void put_verb(const struct cli_command *command, struct buffer *out)
 {
     enum completion_kind kind = completion_of_argument(command);
 
     buffer_str(out, "complete -c wattribute -n 'test (count (commandline -opc)) -eq 1' -a ");
     buffer_str(out, command->name);
     buffer_str(out, " -d ");
-    quoted_put(command->help, out);
+    put_quoted(command->help, out);
     buffer_char(out, '\n');
     if (kind == COMPLETION_NONE)
         return;
     buffer_str(out, "complete -c wattribute -n '__wattribute_verb ");
     buffer_str(out, command->name);
     buffer_str(out, kind == COMPLETION_FILE      ? "' -F"
-                    : kind == COMPLETION_COMMAND ? "' -a '(__fish_complete_subcommand)'"
+                    : kind == COMPLETION_COMMAND ? "' -a '(__fish_complete_command)'"
                                                  : "' -a '");
     if (kind == COMPLETION_WORDS) {
         completion_put_argument(command, out);
@@ -94,13 +84,47 @@ static void verb_put(const struct cli_command *command, struct buffer *out)
     buffer_char(out, '\n');
 }
 
-void completion_fish(struct buffer *out)
+/* Verbs that take a command, and all flags with a value. */
+static void put_lists(struct buffer *out)
 {
     struct options_flag flag;
 
-    buffer_str(out, head);
+    buffer_str(out, "set -g __wattribute_runs");
     for (const struct cli_command *c = cli_commands; c->groups; c++)
-        verb_put(c, out);
-    for (size_t i = 0; options_flag_at(i, &flag); i++)
-        flag_put(&flag, out);
+        if (completion_of_argument(c) == COMPLETION_COMMAND) {
+            buffer_char(out, ' ');
+            buffer_str(out, c->name);
+        }
+    buffer_str(out, "\nset -g __wattribute_values");
+    for (size_t i = 0; options_flag_at(i, &flag); i++) {
+        if (!flag.placeholder)
+            continue;
+        buffer_str(out, " --");
+        buffer_str(out, flag.name);
+        if (flag.alias) {
+            buffer_str(out, flag.alias[1] ? " --" : " -");
+            buffer_str(out, flag.alias);
+        }
+    }
+    buffer_char(out, '\n');
 }
+
+static void put_verbs(struct buffer *out)
+{
+    for (const struct cli_command *c = cli_commands; c->groups; c++)
+        put_verb(c, out);
+}
+
+static void put_flags(struct buffer *out)
+{
+    struct options_flag flag;
+
+    for (size_t i = 0; options_flag_at(i, &flag); i++)
+        put_flag(&flag, out);
+}
+
+const struct completion_shell completion_fish = {
+    "fish",
+    completion_fish_template,
+    {{"@lists", put_lists}, {"@verbs", put_verbs}, {"@flags", put_flags}},
+};

@@ -5,43 +5,15 @@
 
 #define NEXT " \\\n            " /* argument of _arguments */
 
-static const char head[] =
-    "#compdef wattribute\n"
-    "# Completes wattribute in zsh; written by 'wattribute completion zsh'.\n"
-    "_wattribute() {\n"
-    "    local verb=serve\n"
-    "    local -a verbs=(\n";
+extern const char completion_zsh_template[];
 
-static const char middle[] = "    )\n"
-                             "\n"
-                             "    if (( CURRENT > 2 )) && [[ $words[2] != -* ]]; then\n"
-                             "        verb=$words[2]\n"
-                             "        shift words\n"
-                             "        (( CURRENT-- ))\n"
-                             "    elif (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n"
-                             "        _describe -t commands command verbs\n"
-                             "        return\n"
-                             "    fi\n"
-                             "    case $verb in\n";
-
-static const char tail[] =
-    "    esac\n"
-    "}\n"
-    "\n"
-    "# The function itself if it was loaded by name, else a file that was sourced.\n"
-    "if [[ $funcstack[1] == _wattribute ]]; then\n"
-    "    _wattribute \"$@\"\n"
-    "else\n"
-    "    compdef _wattribute wattribute\n"
-    "fi\n";
-
-static void quoted_put(const char *text, struct buffer *out)
+static void put_quoted(const char *text, struct buffer *out)
 {
     completion_put_quoted(text, "[]\\", "'\\''", out);
 }
 
 /* What can follow; `words` writes those that are known. */
-static void action_put(enum completion_kind kind, const struct options_flag *flag,
+static void put_action(enum completion_kind kind, const struct options_flag *flag,
                        struct buffer *out)
 {
     if (kind == COMPLETION_FILE) {
@@ -60,7 +32,7 @@ static void action_put(enum completion_kind kind, const struct options_flag *fla
 }
 
 /* '*--name=[help]:PLACEHOLDER:action' */
-static void option_put(const struct options_flag *flag, const char *dashes, const char *name,
+static void put_option(const struct options_flag *flag, const char *dashes, const char *name,
                        struct buffer *out)
 {
     enum completion_kind kind = completion_of_flag(flag);
@@ -69,23 +41,23 @@ static void option_put(const struct options_flag *flag, const char *dashes, cons
     buffer_str(out, dashes);
     buffer_str(out, name);
     buffer_str(out, kind == COMPLETION_NONE ? "[" : "=[");
-    quoted_put(flag->help, out);
+    put_quoted(flag->help, out);
     buffer_char(out, ']');
     if (kind != COMPLETION_NONE) {
         buffer_char(out, ':');
         buffer_str(out, flag->placeholder);
         buffer_char(out, ':');
-        action_put(kind, flag, out);
+        put_action(kind, flag, out);
     }
     buffer_char(out, '\'');
 }
 
-static void argument_put(const struct cli_command *command, struct buffer *out)
+static void put_argument(const struct cli_command *command, struct buffer *out)
 {
     enum completion_kind kind = completion_of_argument(command);
 
     if (kind == COMPLETION_COMMAND)
-        buffer_str(out, NEXT "'*::: :_normal'");
+        buffer_str(out, NEXT "'(-)1:command:_command_names -e'" NEXT "'*::arguments:_normal'");
     else if (kind == COMPLETION_FILE)
         buffer_str(out, NEXT "'*:file:_files'");
     if (kind != COMPLETION_WORDS)
@@ -95,34 +67,42 @@ static void argument_put(const struct cli_command *command, struct buffer *out)
     buffer_str(out, ")'");
 }
 
-void completion_zsh(struct buffer *out)
+static void put_names(struct buffer *out)
 {
-    buffer_str(out, head);
     for (const struct cli_command *c = cli_commands; c->groups; c++) {
         buffer_str(out, "        '");
         buffer_str(out, c->name);
         buffer_char(out, ':');
-        quoted_put(c->help, out);
+        put_quoted(c->help, out);
         buffer_str(out, "'\n");
     }
-    buffer_str(out, middle);
-    for (const struct cli_command *c = cli_commands; c->groups; c++) {
-        struct options_flag flag;
-
-        buffer_str(out, "    ");
-        buffer_str(out, c->name);
-        buffer_str(out, ")\n        _arguments -S");
-        for (size_t i = 0; options_flag_at(i, &flag); i++) {
-            if (!completion_has_flag(c, &flag))
-                continue;
-            option_put(&flag, "--", flag.name, out);
-            if (completion_is_negatable(&flag))
-                option_put(&flag, "--no-", flag.name, out);
-            if (flag.alias)
-                option_put(&flag, flag.alias[1] ? "--" : "-", flag.alias, out);
-        }
-        argument_put(c, out);
-        buffer_str(out, "\n        ;;\n");
-    }
-    buffer_str(out, tail);
 }
+
+static void put_verb(const struct cli_command *command, struct buffer *out)
+{
+    struct options_flag flag;
+
+    buffer_str(out, "    ");
+    buffer_str(out, command->name);
+    buffer_str(out, ")\n        _arguments -S");
+    for (size_t i = 0; options_flag_at(i, &flag); i++) {
+        if (!completion_has_flag(command, &flag))
+            continue;
+        put_option(&flag, "--", flag.name, out);
+        if (completion_is_negatable(&flag))
+            put_option(&flag, "--no-", flag.name, out);
+        if (flag.alias)
+            put_option(&flag, flag.alias[1] ? "--" : "-", flag.alias, out);
+    }
+    put_argument(command, out);
+    buffer_str(out, "\n        ;;\n");
+}
+
+static void put_verbs(struct buffer *out)
+{
+    for (const struct cli_command *c = cli_commands; c->groups; c++)
+        put_verb(c, out);
+}
+
+const struct completion_shell completion_zsh = {
+    "zsh", completion_zsh_template, {{"@verb-names", put_names}, {"@verbs", put_verbs}}};

@@ -21,9 +21,9 @@ enum completion_kind completion_of_argument(const struct cli_command *command)
 {
     if (!command->argument)
         return COMPLETION_NONE;
-    if (strchr(command->argument, '|'))
-        return COMPLETION_WORDS;
-    return strcmp(command->argument, "CMD") == 0 ? COMPLETION_COMMAND : COMPLETION_FILE;
+    if (command->takes_command)
+        return COMPLETION_COMMAND;
+    return strchr(command->argument, '|') ? COMPLETION_WORDS : COMPLETION_FILE;
 }
 
 void completion_put_words(const struct options_flag *flag, struct buffer *out)
@@ -72,20 +72,28 @@ void completion_put_quoted(const char *text, const char *special, const char *qu
     }
 }
 
-static const struct shell {
-    const char *name;
-    void (*write)(struct buffer *out);
-} shells[] = {
-    {"bash", completion_bash},
-    {"zsh", completion_zsh},
-    {"fish", completion_fish},
-};
+static void write_line(const struct completion_shell *shell, struct span line, struct buffer *out)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(shell->parts); i++)
+        if (shell->parts[i].line && span_equals(line, shell->parts[i].line)) {
+            shell->parts[i].write(out);
+            return;
+        }
+    buffer_bytes(out, line.data, line.len);
+    buffer_char(out, '\n');
+}
 
 static bool write_script(const char *name, struct buffer *out)
 {
+    static const struct completion_shell *const shells[] = {&completion_bash, &completion_fish,
+                                                            &completion_zsh};
+
     for (size_t i = 0; i < ARRAY_SIZE(shells); i++)
-        if (strcmp(name, shells[i].name) == 0) {
-            shells[i].write(out);
+        if (strcmp(name, shells[i]->name) == 0) {
+            struct span rest = span_of(shells[i]->template);
+
+            while (rest.len > 0)
+                write_line(shells[i], span_cut(&rest, '\n'), out);
             return true;
         }
     return false;

@@ -6,7 +6,7 @@ import unittest
 
 import harness
 import help_tables
-from harness import TestCase, binary, run, wait_until
+from harness import TestCase, run, wait_until
 from servers import require
 
 BASH = r"""
@@ -37,8 +37,7 @@ class Terminal:
         here, there = os.openpty()
         self.keys = here
         test.addCleanup(os.close, here)
-        environment = {"PATH": f"{os.path.dirname(binary())}:{os.environ['PATH']}", "HOME": test.path("home"),
-                       "TERM": "dumb", "SCREEN": self.screen, "LC_ALL": "C.UTF-8"}
+        environment = {**test.environment(), "TERM": "dumb", "SCREEN": self.screen}
         shell = subprocess.Popen(command, stdin=there, stdout=there, stderr=there, start_new_session=True,
                                  cwd=test.path("home"), env=environment)
         os.close(there)
@@ -86,11 +85,16 @@ class Shell:
         super().setUp()
         self.command = require.command(self.name)
         os.makedirs(self.path("home/trade"))
+        os.makedirs(self.path("bin"))
+        os.symlink("/bin/true", self.path("bin/a-program-of-its-own"))
         for name in FILES:
             self.write(f"home/{name}", b"")
         done = run("completion", self.name)
         self.assertEqual((0, b""), (done.returncode, done.stderr))
         self.script = self.write("script", done.stdout)
+
+    def environment(self):
+        return {"PATH": f"{self.path('bin')}:{os.environ['PATH']}", "HOME": self.path("home"), "LC_ALL": "C.UTF-8"}
 
     def assert_completes(self, words, line):
         # Some shells add what comes next only where one match is left.
@@ -137,6 +141,13 @@ class Shell:
         for line in ("check t", "--listen-address=", "--listen-address=:9", "check --idle-policy=", "none t",
                      "--json=t", "--emissions.providers=owid:t", "replay --idle-policy=none=t"):
             self.assert_completes([], line)
+
+    def test_a_command_of_its_own_is_completed_as_one(self):
+        for line in ("run a-prog", "run -- a-prog", "run --repeat 2 a-prog", "run --json a-prog"):
+            self.assert_completes(["a-program-of-its-own"], line)
+        for line in ("run cat tra", "run --repeat=2 -- cat tra", "run --repeat 2 cat -n tra"):
+            self.assert_completes(["trace.gz", "trade/"], line)
+        self.assertNotIn("--repeat", self.complete("wattribute run cat --rep"))
 
     def test_its_own_argument_is_completed(self):
         self.assert_completes(["bash", "zsh", "fish"], "completion ")
@@ -189,7 +200,7 @@ class Fish(Shell, TestCase):
     def complete(self, line):
         done = subprocess.run([self.command, "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", self.script, line],
                               capture_output=True, text=True, check=True, timeout=20, cwd=self.path("home"),
-                              env={**os.environ, "HOME": self.path("home"), "LC_ALL": "C.UTF-8"})
+                              env=self.environment())
         self.assertEqual("", done.stderr)
         flag, equals, _ = line.rsplit(" ", 1)[1].rpartition("=")
         return {text.split("\t")[0].removeprefix(flag + equals) for text in done.stdout.splitlines()}

@@ -70,7 +70,7 @@ class ManPages(TestCase):
         text = read("wattribute")
         self.assertEqual([f"wattribute-{verb} (1)" for verb in help_tables.verbs()], items(text, "COMMANDS"))
         self.assertEqual(["EXPORTER_PORT", "SCRAPE_INTERVAL"], items(text, "ENVIRONMENT"))
-        synopsis = re.findall(r"(?m)^  (wattribute \S+ \[flags\](?: .+?\.\.\.)?)", run("--help").stdout.decode())
+        synopsis = re.findall(r"(?m)^  (wattribute \S+ \[flags\](?: .+?\.\.\.\]?)?)", run("--help").stdout.decode())
         self.assertEqual(len(help_tables.verbs()), len(synopsis))
         for line in synopsis:
             self.assertIn(words(line), words(text.replace(".B ", "")))
