@@ -159,11 +159,23 @@ static void restore_stderr(int saved_fd)
     close(saved_fd);
 }
 
+void top_screen_block_signals(void)
+{
+    signals_block(signals, ARRAY_SIZE(signals));
+}
+
+bool top_screen_is_utf8(void)
+{
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
 static int run(struct top_screen *of, const struct top_source *source,
                const struct options *options)
 {
     int r;
 
+    signals_ignore_stray();
+    signal(SIGUSR1, SIG_IGN); /* meant for 'serve' */
     of->signal_fd = signals_open(signals, ARRAY_SIZE(signals));
     if (of->signal_fd < 0)
         return of->signal_fd;
@@ -180,7 +192,7 @@ int top_screen_run(const struct top_source *source, const struct options *option
 {
     struct top_screen of = {
         .heard_us = now_us(),
-        .screen.is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+        .screen.is_utf8 = top_screen_is_utf8(),
     };
     int r = terminal_open(NULL, is_in_colour, &of.terminal, err), stderr_fd;
 
@@ -190,6 +202,7 @@ int top_screen_run(const struct top_source *source, const struct options *option
     }
     stderr_fd = silence_stderr();
     top_init(&of.top, (double)options->screen_interval_us / USEC_PER_SEC);
+    of.top.is_own = source->attend != NULL;
     if (first)
         r = top_show(&of.top, first);
     if (r == 0)

@@ -1,9 +1,8 @@
 /*
- * `wattribute top`: who draws this node's watts, now. It shows what a running daemon books, and
- * only reads: a screen, one table, or the document itself.
+ * `wattribute top`: who draws this node's watts, now, as a running daemon books them, or this
+ * process where none runs: on a screen, in one table, or as the document itself.
  */
 #include <errno.h>
-#include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,8 +13,11 @@
 
 #include "cli/cli.h"
 #include "cli/daemon_client.h"
+#include "cli/top_measure.h"
 #include "cli/top_screen.h"
+#include "core/log.h"
 #include "core/macros.h"
+#include "process/descriptors.h"
 #include "top/top.h"
 #include "top/view.h"
 
@@ -25,6 +27,12 @@ static const uint64_t TIMEOUT_US = 5 * USEC_PER_SEC;
 static const struct timespec CPU_INTERVAL = {.tv_sec = 1, .tv_nsec = 100000000};
 
 enum { TABLE_MAX_BYTES = 256 << 20 };
+
+struct sources {
+    struct daemon_client *daemon;
+    struct top_measure *own; /* NULL: the daemon is asked */
+    struct top_source chosen;
+};
 
 static int get_from_daemon(void *context, struct span *ret_json, struct error *err)
 {
@@ -42,15 +50,11 @@ static int print_error(const struct error *err)
     return EXIT_FAILED;
 }
 
-static int print_json(const struct top_source *source)
+static int print_json(struct span json)
 {
-    struct error err = {""};
-    struct span json;
     struct buffer text;
     int status;
 
-    if (source->get(source->context, &json, &err) < 0)
-        return print_error(&err);
     buffer_init(&text, json.len);
     buffer_bytes(&text, json.data, json.len);
     status = cli_print(&text);
@@ -66,45 +70,42 @@ static size_t columns_of_output(void)
     return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-static int get_document(const struct top_source *source, struct node_document **ret_document,
-                        struct error *err)
+static int show_document(struct top *top, struct span json, struct error *err)
 {
-    struct span json;
-    int r = source->get(source->context, &json, err);
+    struct node_document *document;
+    int r = node_document_parse(json, &document, err);
 
-    return r < 0 ? r : node_document_parse(json, ret_document, err);
+    if (r == 0 && top_show(top, document) < 0)
+        r = error_set(err, -ENOMEM, "out of memory");
+    return r;
 }
 
-/* Two documents, for how busy the processors are. */
-static int print_table(const struct top_source *source)
+/* Of two documents, for how busy the processors are. */
+static int print_table(const struct top_source *source, struct span json)
 {
     struct error err = {""};
     struct buffer text;
     struct top top;
-    int status = EXIT_OK;
+    int r, status;
 
     top_init(&top, 0);
-    for (int i = 0; i < 2 && status == EXIT_OK; i++) {
-        struct node_document *document;
-
-        if (i > 0)
-            (void)nanosleep(&CPU_INTERVAL, NULL);
-        if (get_document(source, &document, &err) < 0 || top_show(&top, document) < 0)
-            status = print_error(err.text[0] ? &err : &(struct error){"out of memory"});
+    r = show_document(&top, json, &err);
+    if (r == 0) {
+        (void)nanosleep(&CPU_INTERVAL, NULL);
+        r = source->get(source->context, &json, &err);
     }
+    if (r == 0)
+        r = show_document(&top, json, &err);
     buffer_init(&text, TABLE_MAX_BYTES);
-    if (status == EXIT_OK) {
-        if (view_print(&top, columns_of_output(), strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
-                       &text) < 0)
-            buffer_fail(&text);
-        status = cli_print(&text);
-    }
+    if (r == 0 && view_print(&top, columns_of_output(), top_screen_is_utf8(), &text) < 0)
+        buffer_fail(&text);
+    status = r < 0 ? print_error(&err) : cli_print(&text);
     buffer_done(&text);
     top_done(&top);
     return status;
 }
 
-/* As if it had not handled it, so that the shell knows. */
+/* As if it had not been handled, so that the shell knows. */
 static void die_by(int signal_number)
 {
     sigset_t set;
@@ -116,40 +117,73 @@ static void die_by(int signal_number)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static int show_screen(const struct top_source *source, const struct options *options)
+/* `json` is empty where there is nothing to show yet. */
+static int show_screen(const struct top_source *source, const struct options *options,
+                       struct span json)
 {
     struct node_document *first = NULL;
     struct error err = {""};
-    int r = get_document(source, &first, &err);
+    int r = json.len > 0 ? node_document_parse(json, &first, &err) : 0;
 
-    if (r < 0 && r != -EAGAIN) /* a daemon that starts */
-        return print_error(&err);
-    r = top_screen_run(source, options, cli_is_in_colour(), first, &err);
+    if (r == 0)
+        r = top_screen_run(source, options, cli_is_in_colour(), first, &err);
     if (r > 0)
         die_by(r);
     return r < 0 ? print_error(&err) : EXIT_OK;
 }
 
+/* A daemon, or this process where none was named and none runs. */
+static int open_source(struct sources *sources, const struct cli *cli, bool is_screen,
+                       struct span *ret_json, struct error *err)
+{
+    int r;
+
+    sources->chosen = (struct top_source){
+        .get = get_from_daemon, .cancel = cancel_daemon, .wake_fd = -1, .context = sources->daemon};
+    r = sources->chosen.get(sources->daemon, ret_json, err);
+    if (r != -ECONNREFUSED || options_is_given(&cli->options, "daemon"))
+        return r;
+    if (is_screen)
+        top_screen_block_signals(); /* of its threads */
+    else
+        cli_print_error(&(struct error){"no daemon answers: measuring here, for some seconds"});
+    (void)cli_confine(cli, NULL);
+    log_configure(LOG_LEVEL_ERROR, LOG_FORMAT_LOGFMT);
+    r = top_measure_open(&cli->options, &sources->own, err);
+    if (r == 0)
+        r = top_measure_wait(sources->own, err);
+    if (r < 0)
+        return r;
+    sources->chosen = top_measure_source(sources->own);
+    return sources->chosen.get(sources->own, ret_json, err);
+}
+
 int verb_top(const struct cli *cli)
 {
     const struct options *options = &cli->options;
-    struct top_source source = {.get = get_from_daemon, .cancel = cancel_daemon, .wake_fd = -1};
-    struct daemon_client *client;
+    bool is_screen =
+        !options->json && !options->once && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    struct sources sources = {0};
     struct error err = {""};
-    int status;
+    struct span json = {"", 0};
+    int r, status;
 
     (void)setlocale(LC_CTYPE, "");
-    if (daemon_client_open(options, &client, &err) < 0) {
+    if (descriptors_prepare(&err) < 0 || daemon_client_open(options, &sources.daemon, &err) < 0) {
         cli_print_error(&err);
         return EXIT_USAGE;
     }
-    source.context = client;
-    if (options->json)
-        status = print_json(&source);
-    else if (options->once || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-        status = print_table(&source);
+    r = open_source(&sources, cli, is_screen, &json, &err);
+    if (r < 0 && !(r == -EAGAIN && is_screen)) /* a daemon that starts */
+        status = print_error(&err);
+    else if (options->json)
+        status = print_json(json);
+    else if (is_screen)
+        status = show_screen(&sources.chosen, options, json);
     else
-        status = show_screen(&source, options);
-    daemon_client_close(client);
+        status = print_table(&sources.chosen, json);
+    daemon_client_close(sources.daemon);
+    if (!top_measure_close(sources.own))
+        _exit(status);
     return status;
 }

@@ -171,9 +171,8 @@ static void put_many(const struct run_report *report, struct buffer *out)
         const struct summary *of = &summary.of[quantity];
 
         if (of->count > 0)
-            put_line(out, "  %-17s %12.6g %s+- %10.4g %12.6g %12.6g %s\n",
-                     quantity_words[quantity].title, of->mean, of->count > 1 ? " " : " ", of->sd,
-                     of->min, of->max,
+            put_line(out, "  %-17s %12.6g  +- %10.4g %12.6g %12.6g %s\n",
+                     quantity_words[quantity].title, of->mean, of->sd, of->min, of->max,
                      quantity == QUANTITY_COST ? summary.currency : quantity_words[quantity].unit);
     }
 }

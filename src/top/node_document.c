@@ -83,19 +83,23 @@ static void *make_array(struct reader *reader, const struct json *array, size_t 
 
 static void read_meters(struct reader *reader, const struct json *array)
 {
-    static const struct field texts[] = {FIELD(node_meter, "meter", meter),
-                                         FIELD(node_meter, "meter_id", id)};
-    static const struct field numbers[] = {FIELD(node_meter, "gpu", gpu),
-                                           FIELD(node_meter, "watts", watts),
-                                           FIELD(node_meter, "measured_watts", measured_watts),
-                                           FIELD(node_meter, "energy_joules", energy_joules),
-                                           FIELD(node_meter, "pending_joules", pending_joules)};
+    static const struct field texts[] = {FIELD(document_meter, "meter", meter),
+                                         FIELD(document_meter, "meter_id", id)};
+    static const struct field numbers[] = {
+        FIELD(document_meter, "gpu", gpu),
+        FIELD(document_meter, "watts", watts),
+        FIELD(document_meter, "measured_watts", measured_watts),
+        FIELD(document_meter, "energy_joules", energy_joules),
+        FIELD(document_meter, "pending_joules", pending_joules),
+        FIELD(document_meter, "imbalance_joules", imbalance_joules),
+        FIELD(document_meter, "settled_time", settled_time)};
     struct node_document *document = reader->document;
 
-    document->meters = make_array(reader, array, sizeof(struct node_meter), &document->meter_count);
+    document->meters =
+        make_array(reader, array, sizeof(struct document_meter), &document->meter_count);
     for (size_t i = 0; i < document->meter_count; i++) {
         const struct json *from = json_at(array, i), *unowned = json_get(from, "unowned");
-        struct node_meter *meter = &document->meters[i];
+        struct document_meter *meter = &document->meters[i];
 
         read_texts(reader, from, texts, ARRAY_SIZE(texts), meter);
         read_numbers(from, numbers, ARRAY_SIZE(numbers), meter);
@@ -110,18 +114,19 @@ static void read_meters(struct reader *reader, const struct json *array)
 }
 
 static void read_shares(struct reader *reader, const struct json *array,
-                        struct node_workload *workload)
+                        struct document_workload *workload)
 {
     static const struct field numbers[] = {
-        FIELD(node_share, "watts", watts), FIELD(node_share, "energy_joules", energy_joules),
-        FIELD(node_share, "uncertainty_joules", uncertainty_joules),
-        FIELD(node_share, "confidence", confidence)};
+        FIELD(document_share, "watts", watts),
+        FIELD(document_share, "energy_joules", energy_joules),
+        FIELD(document_share, "uncertainty_joules", uncertainty_joules),
+        FIELD(document_share, "confidence", confidence)};
     size_t capacity;
 
-    workload->shares = make_array(reader, array, sizeof(struct node_share), &capacity);
+    workload->shares = make_array(reader, array, sizeof(struct document_share), &capacity);
     for (size_t i = 0; i < capacity; i++) {
         const struct json *from = json_at(array, i);
-        struct node_share *share = &workload->shares[workload->share_count];
+        struct document_share *share = &workload->shares[workload->share_count];
         int64_t meter;
 
         if (!json_int64(json_get(from, "meter"), &meter) || meter < 0 ||
@@ -136,47 +141,48 @@ static void read_shares(struct reader *reader, const struct json *array,
 /* The largest first; what is unknown comes last. */
 static int compare_processes(const void *a, const void *b)
 {
-    double x = ((const struct node_process *)a)->energy_joules;
-    double y = ((const struct node_process *)b)->energy_joules;
+    double x = ((const struct document_process *)a)->energy_joules;
+    double y = ((const struct document_process *)b)->energy_joules;
 
     return isnan(x) || isnan(y) ? isnan(x) - isnan(y) : (x < y) - (x > y);
 }
 
 static void read_processes(struct reader *reader, const struct json *array,
-                           struct node_workload *workload)
+                           struct document_workload *workload)
 {
-    static const struct field texts[] = {FIELD(node_process, "name", name)};
+    static const struct field texts[] = {FIELD(document_process, "name", name)};
     static const struct field numbers[] = {
-        FIELD(node_process, "pid", pid),
-        FIELD(node_process, "gpu", gpu),
-        FIELD(node_process, "energy_joules", energy_joules),
-        FIELD(node_process, "uncertainty_joules", uncertainty_joules),
-        FIELD(node_process, "gpu_memory_bytes", gpu_memory_bytes),
-        FIELD(node_process, "start_time", start_time)};
+        FIELD(document_process, "pid", pid),
+        FIELD(document_process, "gpu", gpu),
+        FIELD(document_process, "energy_joules", energy_joules),
+        FIELD(document_process, "uncertainty_joules", uncertainty_joules),
+        FIELD(document_process, "gpu_memory_bytes", gpu_memory_bytes),
+        FIELD(document_process, "start_time", start_time)};
 
     workload->processes =
-        make_array(reader, array, sizeof(struct node_process), &workload->process_count);
+        make_array(reader, array, sizeof(struct document_process), &workload->process_count);
     for (size_t i = 0; i < workload->process_count; i++) {
         read_texts(reader, json_at(array, i), texts, ARRAY_SIZE(texts), &workload->processes[i]);
         read_numbers(json_at(array, i), numbers, ARRAY_SIZE(numbers), &workload->processes[i]);
     }
     if (workload->process_count > 0)
-        qsort(workload->processes, workload->process_count, sizeof(struct node_process),
+        qsort(workload->processes, workload->process_count, sizeof(struct document_process),
               compare_processes);
 }
 
 static void read_allocations(struct reader *reader, const struct json *array,
-                             struct node_workload *workload)
+                             struct document_workload *workload)
 {
-    static const struct field texts[] = {FIELD(node_allocation, "uuid", uuid),
-                                         FIELD(node_allocation, "source", source)};
-    static const struct field numbers[] = {FIELD(node_allocation, "gpu", gpu),
-                                           FIELD(node_allocation, "gpu_instance", gpu_instance)};
+    static const struct field texts[] = {FIELD(document_allocation, "uuid", uuid),
+                                         FIELD(document_allocation, "source", source)};
+    static const struct field numbers[] = {
+        FIELD(document_allocation, "gpu", gpu),
+        FIELD(document_allocation, "gpu_instance", gpu_instance)};
 
     workload->allocations =
-        make_array(reader, array, sizeof(struct node_allocation), &workload->allocation_count);
+        make_array(reader, array, sizeof(struct document_allocation), &workload->allocation_count);
     for (size_t i = 0; i < workload->allocation_count; i++) {
-        struct node_allocation *allocation = &workload->allocations[i];
+        struct document_allocation *allocation = &workload->allocations[i];
 
         read_texts(reader, json_at(array, i), texts, ARRAY_SIZE(texts), allocation);
         read_numbers(json_at(array, i), numbers, ARRAY_SIZE(numbers), allocation);
@@ -185,25 +191,27 @@ static void read_allocations(struct reader *reader, const struct json *array,
 }
 
 static void read_workload(struct reader *reader, const struct json *from,
-                          struct node_workload *workload)
+                          struct document_workload *workload)
 {
     static const struct field texts[] = {
-        FIELD(node_workload, "kind", kind), FIELD(node_workload, "id", id),
-        FIELD(node_workload, "name", name), FIELD(node_workload, "namespace", namespace),
-        FIELD(node_workload, "pod", pod),   FIELD(node_workload, "container", container)};
-    static const struct field details[] = {
-        FIELD(node_workload, "image", image),       FIELD(node_workload, "user", user),
-        FIELD(node_workload, "account", account),   FIELD(node_workload, "job_id", job_id),
-        FIELD(node_workload, "job_name", job_name), FIELD(node_workload, "unverified", unverified)};
+        FIELD(document_workload, "kind", kind), FIELD(document_workload, "id", id),
+        FIELD(document_workload, "name", name), FIELD(document_workload, "namespace", namespace),
+        FIELD(document_workload, "pod", pod),   FIELD(document_workload, "container", container)};
+    static const struct field details[] = {FIELD(document_workload, "image", image),
+                                           FIELD(document_workload, "user", user),
+                                           FIELD(document_workload, "account", account),
+                                           FIELD(document_workload, "job_id", job_id),
+                                           FIELD(document_workload, "job_name", job_name),
+                                           FIELD(document_workload, "unverified", unverified)};
     static const struct field numbers[] = {
-        FIELD(node_workload, "watts", watts),
-        FIELD(node_workload, "energy_joules", energy_joules),
-        FIELD(node_workload, "uncertainty_joules", uncertainty_joules),
-        FIELD(node_workload, "emissions_grams", emissions_grams),
-        FIELD(node_workload, "cost", cost),
-        FIELD(node_workload, "gpu_memory_bytes", gpu_memory_bytes),
-        FIELD(node_workload, "cpu_seconds", cpu_seconds),
-        FIELD(node_workload, "memory_bytes", memory_bytes)};
+        FIELD(document_workload, "watts", watts),
+        FIELD(document_workload, "energy_joules", energy_joules),
+        FIELD(document_workload, "uncertainty_joules", uncertainty_joules),
+        FIELD(document_workload, "emissions_grams", emissions_grams),
+        FIELD(document_workload, "cost", cost),
+        FIELD(document_workload, "gpu_memory_bytes", gpu_memory_bytes),
+        FIELD(document_workload, "cpu_seconds", cpu_seconds),
+        FIELD(document_workload, "memory_bytes", memory_bytes)};
 
     read_texts(reader, from, texts, ARRAY_SIZE(texts), workload);
     read_texts(reader, json_get(from, "details"), details, ARRAY_SIZE(details), workload);
@@ -217,18 +225,18 @@ static void read_workload(struct reader *reader, const struct json *from,
 static void read_gpus(struct reader *reader, const struct json *array)
 {
     static const struct field texts[] = {
-        FIELD(node_gpu, "uuid", uuid), FIELD(node_gpu, "name", name),
-        FIELD(node_gpu, "driver", driver), FIELD(node_gpu, "sharing", sharing)};
+        FIELD(document_gpu, "uuid", uuid), FIELD(document_gpu, "name", name),
+        FIELD(document_gpu, "driver", driver), FIELD(document_gpu, "sharing", sharing)};
     static const struct field numbers[] = {
-        FIELD(node_gpu, "gpu", gpu),
-        FIELD(node_gpu, "utilisation_percent", utilisation_percent),
-        FIELD(node_gpu, "memory_used_bytes", memory_used_bytes),
-        FIELD(node_gpu, "memory_total_bytes", memory_total_bytes),
-        FIELD(node_gpu, "temperature_celsius", temperature_celsius),
-        FIELD(node_gpu, "watts", watts)};
+        FIELD(document_gpu, "gpu", gpu),
+        FIELD(document_gpu, "utilisation_percent", utilisation_percent),
+        FIELD(document_gpu, "memory_used_bytes", memory_used_bytes),
+        FIELD(document_gpu, "memory_total_bytes", memory_total_bytes),
+        FIELD(document_gpu, "temperature_celsius", temperature_celsius),
+        FIELD(document_gpu, "watts", watts)};
     struct node_document *document = reader->document;
 
-    document->gpus = make_array(reader, array, sizeof(struct node_gpu), &document->gpu_count);
+    document->gpus = make_array(reader, array, sizeof(struct document_gpu), &document->gpu_count);
     for (size_t i = 0; i < document->gpu_count; i++) {
         const struct json *from = json_at(array, i);
 
@@ -240,13 +248,13 @@ static void read_gpus(struct reader *reader, const struct json *array)
 
 static void read_sources(struct reader *reader, const struct json *array)
 {
-    static const struct field texts[] = {FIELD(node_source, "name", name)};
-    static const struct field numbers[] = {FIELD(node_source, "age_seconds", age_seconds),
-                                           FIELD(node_source, "errors", errors)};
+    static const struct field texts[] = {FIELD(document_source, "name", name)};
+    static const struct field numbers[] = {FIELD(document_source, "age_seconds", age_seconds),
+                                           FIELD(document_source, "errors", errors)};
     struct node_document *document = reader->document;
 
     document->sources =
-        make_array(reader, array, sizeof(struct node_source), &document->source_count);
+        make_array(reader, array, sizeof(struct document_source), &document->source_count);
     for (size_t i = 0; i < document->source_count; i++) {
         read_texts(reader, json_at(array, i), texts, ARRAY_SIZE(texts), &document->sources[i]);
         read_numbers(json_at(array, i), numbers, ARRAY_SIZE(numbers), &document->sources[i]);
@@ -254,7 +262,7 @@ static void read_sources(struct reader *reader, const struct json *array)
     }
 }
 
-static int compare_identities(const struct node_workload *a, const struct node_workload *b)
+static int compare_identities(const struct document_workload *a, const struct document_workload *b)
 {
     int order = strcmp(a->kind, b->kind);
 
@@ -263,7 +271,8 @@ static int compare_identities(const struct node_workload *a, const struct node_w
 
 static int compare_pointed_identities(const void *a, const void *b)
 {
-    return compare_identities(*(struct node_workload *const *)a, *(struct node_workload *const *)b);
+    return compare_identities(*(struct document_workload *const *)a,
+                              *(struct document_workload *const *)b);
 }
 
 static void read_workloads(struct reader *reader, const struct json *array)
@@ -271,9 +280,9 @@ static void read_workloads(struct reader *reader, const struct json *array)
     struct node_document *document = reader->document;
 
     document->workloads =
-        make_array(reader, array, sizeof(struct node_workload), &document->workload_count);
+        make_array(reader, array, sizeof(struct document_workload), &document->workload_count);
     document->by_identity = arena_array(&document->arena, MAX(document->workload_count, (size_t)1),
-                                        sizeof(struct node_workload *));
+                                        sizeof(struct document_workload *));
     if (!document->by_identity) {
         reader->is_short = true;
         return;
@@ -283,7 +292,7 @@ static void read_workloads(struct reader *reader, const struct json *array)
         document->by_identity[i] = &document->workloads[i];
     }
     if (document->workload_count > 0)
-        qsort(document->by_identity, document->workload_count, sizeof(struct node_workload *),
+        qsort(document->by_identity, document->workload_count, sizeof(struct document_workload *),
               compare_pointed_identities);
 }
 
@@ -358,15 +367,15 @@ void node_document_free(struct node_document *document)
     free(document);
 }
 
-struct node_workload *node_document_find(const struct node_document *document,
-                                         const struct node_workload *like)
+struct document_workload *node_document_find(const struct node_document *document,
+                                             const struct document_workload *like)
 {
-    struct node_workload **found;
+    struct document_workload **found;
 
     if (!document || document->workload_count == 0)
         return NULL;
     found = bsearch(&like, document->by_identity, document->workload_count,
-                    sizeof(struct node_workload *), compare_pointed_identities);
+                    sizeof(struct document_workload *), compare_pointed_identities);
     return found ? *found : NULL;
 }
 
@@ -375,8 +384,8 @@ void node_document_compare(struct node_document *document, const struct node_doc
     double elapsed = before ? document->time - before->time : NAN;
 
     for (size_t i = 0; i < document->workload_count; i++) {
-        struct node_workload *workload = &document->workloads[i];
-        const struct node_workload *earlier = node_document_find(before, workload);
+        struct document_workload *workload = &document->workloads[i];
+        const struct document_workload *earlier = node_document_find(before, workload);
 
         workload->cpu_cores = NAN;
         if (!earlier)
@@ -399,6 +408,16 @@ double node_document_measured_watts(const struct node_document *document)
             sum = isnan(sum) ? watts : sum + watts;
     }
     return sum;
+}
+
+double node_document_lateness(const struct node_document *document)
+{
+    double latest = 0;
+
+    for (size_t i = 0; i < document->meter_count; i++)
+        if (!isnan(document->meters[i].watts))
+            latest = fmax(latest, document->time - document->meters[i].settled_time);
+    return latest;
 }
 
 double node_document_unowned_watts(const struct node_document *document, enum node_unowned owner)

@@ -22,12 +22,12 @@ void top_done(struct top *top)
     *top = (struct top){0};
 }
 
-const struct node_workload *top_selected(const struct top *top)
+const struct document_workload *top_selected(const struct top *top)
 {
     return top->selected < top->row_count ? top->rows[top->selected] : NULL;
 }
 
-double top_value(const struct node_workload *workload, enum top_column column)
+double top_value(const struct document_workload *workload, enum top_column column)
 {
     switch (column) {
     case TOP_WATTS:
@@ -57,16 +57,17 @@ bool top_has_column(const struct top *top, enum top_column column)
     if (column == TOP_WATTS || column == TOP_NAME)
         return true;
     for (size_t i = 0; top->document && i < top->document->workload_count; i++) {
-        const struct node_workload *workload = &top->document->workloads[i];
+        const struct document_workload *workload = &top->document->workloads[i];
 
-        /* How busy it is shows with the second document: a column that comes later is a nuisance. */
+        /* How busy it is shows with the second document: a column that comes later is a nuisance.
+         */
         if (!isnan(column == TOP_CPU ? workload->cpu_seconds : top_value(workload, column)))
             return true;
     }
     return false;
 }
 
-void top_name(const struct node_workload *workload, char *text, size_t size_bytes)
+void top_name(const struct document_workload *workload, char *text, size_t size_bytes)
 {
     const char *name = workload->name[0] ? workload->name : workload->id;
 
@@ -77,7 +78,7 @@ void top_name(const struct node_workload *workload, char *text, size_t size_byte
 
 /* --- rows --- */
 
-static bool passes(const struct node_workload *workload, const char *filter)
+static bool passes(const struct document_workload *workload, const char *filter)
 {
     const char *const texts[] = {workload->kind,    workload->id,        workload->pod,
                                  workload->image,   workload->container, workload->user,
@@ -93,7 +94,7 @@ static bool passes(const struct node_workload *workload, const char *filter)
     return false;
 }
 
-static int compare_names(const struct node_workload *a, const struct node_workload *b)
+static int compare_names(const struct document_workload *a, const struct document_workload *b)
 {
     char names[2][NAME_BYTES];
 
@@ -106,8 +107,8 @@ static int compare_names(const struct node_workload *a, const struct node_worklo
  */
 static int compare_rows(const void *a, const void *b, void *context)
 {
-    const struct node_workload *left = *(struct node_workload *const *)a;
-    const struct node_workload *right = *(struct node_workload *const *)b;
+    const struct document_workload *left = *(struct document_workload *const *)a;
+    const struct document_workload *right = *(struct document_workload *const *)b;
     const struct top *top = context;
     bool is_name = top->order == TOP_NAME;
     double x = is_name ? 0 : top_value(left, top->order);
@@ -126,7 +127,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 }
 
 /* With the cursor on the workload that it follows, which may be NULL, or on the row that it was. */
-static void top_arrange(struct top *top, const struct node_workload *followed)
+static void top_arrange(struct top *top, const struct document_workload *followed)
 {
     const struct node_document *document = top->document;
     bool is_found = false;
@@ -136,7 +137,7 @@ static void top_arrange(struct top *top, const struct node_workload *followed)
         if (passes(&document->workloads[i], top->filter))
             top->rows[top->row_count++] = &document->workloads[i];
     if (top->row_count > 0)
-        qsort_r(top->rows, top->row_count, sizeof(struct node_workload *), compare_rows, top);
+        qsort_r(top->rows, top->row_count, sizeof(struct document_workload *), compare_rows, top);
     for (size_t i = 0; followed && i < top->row_count && !is_found; i++)
         if (top->rows[i] == followed) {
             top->selected = i;
@@ -162,14 +163,14 @@ static void history_add(struct top *top, double watts)
 int top_show(struct top *top, struct node_document *document)
 {
     struct node_document *before = top->document;
-    const struct node_workload *followed = top->is_following ? top_selected(top) : NULL;
-    struct node_workload **rows;
+    const struct document_workload *followed = top->is_following ? top_selected(top) : NULL;
+    struct document_workload **rows;
 
     if (top->is_frozen) {
         node_document_free(document);
         return 0;
     }
-    rows = calloc(MAX(document->workload_count, (size_t)1), sizeof(struct node_workload *));
+    rows = calloc(MAX(document->workload_count, (size_t)1), sizeof(struct document_workload *));
     if (!rows) {
         node_document_free(document);
         return -ENOMEM;

@@ -45,6 +45,7 @@ struct top {
     struct node_document *document; /* NULL: none yet */
     char trouble[1024];             /* why there is no newer one; "": there is */
     double interval_s;              /* between two documents */
+    bool is_own;                    /* no daemon: this program measures */
 
     enum top_column order;
     bool is_reversed;
@@ -55,7 +56,7 @@ struct top {
     char filter[TOP_FILTER_BYTES];
 
     /* The workloads that the filter lets through, in order. */
-    struct node_workload **rows;
+    struct document_workload **rows;
     size_t row_count;
     size_t selected;   /* index of a row; 0 if there is none */
     bool is_following; /* it stays on its workload, wherever that moves */
@@ -77,13 +78,13 @@ int top_show(struct top *top, struct node_document *document);
 void top_press(struct top *top, unsigned key);
 
 /* The selected workload; NULL: there is none. */
-const struct node_workload *top_selected(const struct top *top);
+const struct document_workload *top_selected(const struct top *top);
 
 /* What the column orders by; NAN: unknown. Not of TOP_NAME. */
-double top_value(const struct node_workload *workload, enum top_column column);
+double top_value(const struct document_workload *workload, enum top_column column);
 
 /* Whether any workload has a value in it. */
 bool top_has_column(const struct top *top, enum top_column column);
 
 /* "ml/training-job", "4711", ...; the kind is not in it. */
-void top_name(const struct node_workload *workload, char *text, size_t size_bytes);
+void top_name(const struct document_workload *workload, char *text, size_t size_bytes);

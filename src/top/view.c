@@ -10,7 +10,12 @@
 #include "top/quantity.h"
 #include "top/view_private.h"
 
-enum { TEXT_BYTES = 512, PRINTED_HEADER_ROWS = 40, PRINTED_COLUMNS_MIN = 80 };
+enum {
+    TEXT_BYTES = 512,
+    PRINTED_HEADER_ROWS = 40,
+    PRINTED_COLUMNS_MIN = 80,
+    LATE_S = 3, /* who looks sees a change that much later */
+};
 
 void view_write(struct view_pen *pen, enum screen_style style, const char *format, ...)
 {
@@ -29,7 +34,7 @@ static void draw_title(const struct top *top, struct screen *screen)
 {
     const struct node_document *document = top->document;
     struct view_pen pen = {screen, 0, 0};
-    char right[96], every[32];
+    char right[96], every[64];
     size_t width;
 
     screen_fill_style(screen, 0, 0, screen->columns, STYLE_TITLE);
@@ -37,7 +42,8 @@ static void draw_title(const struct top *top, struct screen *screen)
     if (document)
         view_write(&pen, STYLE_TITLE, "  %zu workload%s", document->workload_count,
                    PLURAL_S(document->workload_count));
-    snprintf(every, sizeof(every), "every %g s ", top->interval_s);
+    snprintf(every, sizeof(every), "%severy %g s ", top->is_own ? "no daemon: measured here, " : "",
+             top->interval_s);
     snprintf(right, sizeof(right), "  %s",
              top->is_frozen        ? "FROZEN "
              : top->interval_s > 0 ? every
@@ -94,6 +100,7 @@ static size_t draw_balance(const struct top *top, struct screen *screen, size_t 
     const struct node_document *document = top->document;
     struct view_pen pen = {screen, row, 1};
     char text[QUANTITY_BYTES];
+    double late_s;
 
     quantity_watts(document->watts, text);
     if (!text[0]) {
@@ -113,11 +120,14 @@ static size_t draw_balance(const struct top *top, struct screen *screen, size_t 
     quantity_watts(node_document_measured_watts(document), text);
     if (text[0])
         view_write(&pen, STYLE_DIM, "  measured %s", text);
+    late_s = node_document_lateness(document);
+    if (late_s >= LATE_S)
+        view_write(&pen, STYLE_DIM, "  %.0f s late", late_s);
     draw_history(top, &pen);
     return row + 1;
 }
 
-static void draw_gpu(const struct node_gpu *gpu, struct screen *screen, size_t row)
+static void draw_gpu(const struct document_gpu *gpu, struct screen *screen, size_t row)
 {
     struct view_pen pen = {screen, row, 1};
     char used[QUANTITY_BYTES], total[QUANTITY_BYTES], sharing[64];
@@ -168,16 +178,16 @@ static size_t draw_meters(const struct node_document *document, struct screen *s
     size_t count = 0;
 
     for (size_t i = 0; i < document->meter_count; i++) {
-        const struct node_meter *meter = &document->meters[i];
+        const struct document_meter *meter = &document->meters[i];
         char watts[QUANTITY_BYTES];
 
-        if (!isnan(meter->gpu))
+        if (!isnan(meter->gpu) || isnan(meter->watts))
             continue;
         if (count++ == 0)
             screen_put(screen, row, 1, 7, STYLE_NAME, "Meters");
         quantity_watts(meter->watts, watts);
         view_write(&pen, STYLE_PLAIN, "%s%s %s%s%s%s", pen.column > 8 ? "  " : "", meter->meter,
-                   meter->id, meter->id[0] ? " " : "", watts[0] ? watts : "?", " W");
+                   meter->id, meter->id[0] ? " " : "", watts, " W");
         if (meter->is_modelled)
             view_write(&pen, STYLE_DIM, " estimated");
     }

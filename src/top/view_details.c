@@ -45,7 +45,7 @@ static void put_heading(struct lines *lines, const char *text)
     view_write(&pen, STYLE_HEADING, "%s", text);
 }
 
-static void put_names(struct lines *lines, const struct node_workload *workload)
+static void put_names(struct lines *lines, const struct document_workload *workload)
 {
     const char *const texts[][2] = {
         {"id", workload->id},
@@ -65,7 +65,7 @@ static void put_names(struct lines *lines, const struct node_workload *workload)
 }
 
 static void put_figures(struct lines *lines, const struct top *top,
-                        const struct node_workload *workload)
+                        const struct document_workload *workload)
 {
     char text[256], a[QUANTITY_BYTES], b[QUANTITY_BYTES], c[QUANTITY_BYTES];
     const char *plus_minus = lines->screen->is_utf8 ? "±" : "+-";
@@ -96,13 +96,13 @@ static void put_figures(struct lines *lines, const struct top *top,
 }
 
 static void put_meters(struct lines *lines, const struct top *top,
-                       const struct node_workload *workload)
+                       const struct document_workload *workload)
 {
     if (workload->share_count > 0)
         put_heading(lines, "   WATTS   ENERGY     +-  CONFIDENCE  METER");
     for (size_t i = 0; i < workload->share_count; i++) {
-        const struct node_share *share = &workload->shares[i];
-        const struct node_meter *meter = &top->document->meters[share->meter];
+        const struct document_share *share = &workload->shares[i];
+        const struct document_meter *meter = &top->document->meters[share->meter];
         struct view_pen pen = next_line(lines);
         char text[QUANTITY_BYTES];
 
@@ -120,12 +120,12 @@ static void put_meters(struct lines *lines, const struct top *top,
     }
 }
 
-static void put_allocations(struct lines *lines, const struct node_workload *workload)
+static void put_allocations(struct lines *lines, const struct document_workload *workload)
 {
     if (workload->allocation_count > 0)
         put_heading(lines, "GPUS THAT IT WAS GIVEN");
     for (size_t i = 0; i < workload->allocation_count; i++) {
-        const struct node_allocation *allocation = &workload->allocations[i];
+        const struct document_allocation *allocation = &workload->allocations[i];
         struct view_pen pen = next_line(lines);
 
         if (isnan(allocation->gpu))
@@ -142,12 +142,12 @@ static void put_allocations(struct lines *lines, const struct node_workload *wor
     }
 }
 
-static void put_processes(struct lines *lines, const struct node_workload *workload)
+static void put_processes(struct lines *lines, const struct document_workload *workload)
 {
     if (workload->process_count > 0)
         put_heading(lines, "     PID  GPU   ENERGY     +-   GPU MEM  PROCESS");
     for (size_t i = 0; i < workload->process_count; i++) {
-        const struct node_process *process = &workload->processes[i];
+        const struct document_process *process = &workload->processes[i];
         struct view_pen pen = next_line(lines);
         char text[QUANTITY_BYTES] = "";
 
@@ -169,7 +169,7 @@ static void put_processes(struct lines *lines, const struct node_workload *workl
 }
 
 static void put_all(struct lines *lines, const struct top *top,
-                    const struct node_workload *workload)
+                    const struct document_workload *workload)
 {
     char name[512];
     struct view_pen pen = next_line(lines);
@@ -186,7 +186,7 @@ static void put_all(struct lines *lines, const struct top *top,
 
 void view_draw_details(struct top *top, struct screen *screen, size_t row, size_t end)
 {
-    const struct node_workload *workload = top_selected(top);
+    const struct document_workload *workload = top_selected(top);
     struct lines counted = {.screen = screen, .row = row, .end = row};
     struct lines lines = {.screen = screen, .row = row, .end = end};
 

@@ -30,7 +30,8 @@ size_t view_layout_width(const struct view_layout *layout);
 void view_draw_heading(const struct top *top, const struct view_layout *layout,
                        struct screen *screen, size_t row);
 void view_draw_workload(const struct top *top, const struct view_layout *layout,
-                        const struct node_workload *workload, struct screen *screen, size_t row);
+                        const struct document_workload *workload, struct screen *screen,
+                        size_t row);
 
 /* The selected workload from `row` to above `end`. */
 void view_draw_details(struct top *top, struct screen *screen, size_t row, size_t end);

@@ -164,8 +164,9 @@ void view_draw_heading(const struct top *top, const struct view_layout *layout,
     }
 }
 
-static void format_value(const struct node_document *document, const struct node_workload *workload,
-                         enum column column, char text[QUANTITY_BYTES])
+static void format_value(const struct node_document *document,
+                         const struct document_workload *workload, enum column column,
+                         char text[QUANTITY_BYTES])
 {
     text[0] = '\0';
     switch (column) {
@@ -202,7 +203,7 @@ static void format_value(const struct node_document *document, const struct node
 }
 
 void view_draw_workload(const struct top *top, const struct view_layout *layout,
-                        const struct node_workload *workload, struct screen *screen, size_t row)
+                        const struct document_workload *workload, struct screen *screen, size_t row)
 {
     enum screen_style style = isnan(workload->watts) ? STYLE_DIM : STYLE_PLAIN; /* it has ended */
 

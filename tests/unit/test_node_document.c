@@ -9,7 +9,7 @@
 static void everything_that_the_document_says_is_there(void **state)
 {
     struct node_document *document = node_at(100, "7");
-    const struct node_workload *web, *train;
+    const struct document_workload *web, *train;
 
     (void)state;
     assert_string_equal(document->node, "gpu-07");
@@ -51,7 +51,7 @@ static void everything_that_the_document_says_is_there(void **state)
 static void what_is_absent_is_unknown_and_not_zero(void **state)
 {
     struct node_document *document = node_at(100, "null");
-    const struct node_workload *user = &document->workloads[3];
+    const struct document_workload *user = &document->workloads[3];
 
     (void)state;
     assert_true(isnan(user->watts) && isnan(user->cost) && isnan(user->cpu_seconds));
@@ -64,7 +64,7 @@ static void what_is_absent_is_unknown_and_not_zero(void **state)
     assert_true(isnan(document->watts) && isnan(node_document_measured_watts(document)));
     assert_int_equal(document->workload_count, 0);
     assert_string_equal(document->node, "");
-    assert_null(node_document_find(document, &(struct node_workload){.kind = "", .id = ""}));
+    assert_null(node_document_find(document, &(struct document_workload){.kind = "", .id = ""}));
     node_document_free(document);
 }
 
@@ -148,15 +148,16 @@ static void busy_processors_are_the_difference_of_two_documents(void **state)
 static void a_workload_is_found_by_kind_and_id(void **state)
 {
     struct node_document *document = node_at(100, "7");
-    const struct node_workload *found;
+    const struct document_workload *found;
 
     (void)state;
     for (size_t i = 0; i < document->workload_count; i++)
         assert_ptr_equal(node_document_find(document, &document->workloads[i]),
                          &document->workloads[i]);
-    found = node_document_find(document, &(struct node_workload){.kind = "slurm", .id = "47"});
+    found = node_document_find(document, &(struct document_workload){.kind = "slurm", .id = "47"});
     assert_ptr_equal(found, &document->workloads[2]);
-    assert_null(node_document_find(document, &(struct node_workload){.kind = "pod", .id = "47"}));
+    assert_null(
+        node_document_find(document, &(struct document_workload){.kind = "pod", .id = "47"}));
     assert_null(node_document_find(NULL, found));
     node_document_free(document);
 }

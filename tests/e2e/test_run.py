@@ -1,0 +1,407 @@
+"""`wattribute run`: the joules of a command are those of its CPU seconds, whoever its processes are, and the command
+sees nothing of it."""
+import contextlib
+import glob
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import harness
+from counting_node import JOULES_PER_CPU_SECOND, CountingNode
+from gpu_node import FAKE, UUIDS, write_pids
+from harness import TestCase, Trace, binary, is_running, process_status, wait_until
+from servers import cgroups, require
+
+NOBODY = 65534
+AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+# Uses so many CPU seconds, measured by itself, in all its threads.
+SPIN = """
+import sys, time
+while time.process_time() < float(sys.argv[1]):
+    pass
+"""
+# What a process is born with.
+BORN_WITH = """
+import json, os, resource, signal
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+masks = {name: status[name].strip() for name in ("SigBlk", "SigIgn", "SigCgt", "NoNewPrivs", "Seccomp", "CapEff", "CapBnd")}
+limits = {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")}
+files = {fd: os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")}
+print(json.dumps([masks, limits, files, dict(os.environ), os.umask(0), os.getcwd(), os.nice(0), os.sched_getscheduler(0)],
+                 sort_keys=True))
+"""
+# Says when it is ready, then which signals came.
+CATCH = """
+import os, signal, sys, time
+count = 0
+def caught(number, frame):
+    global count
+    count += 1
+    os.write(1, b"caught %d\\n" % number)
+for name in sys.argv[1].split(","):
+    signal.signal(getattr(signal, name), caught)
+os.write(1, b"ready %d\\n" % os.getpid())
+end = time.monotonic() + float(sys.argv[2])
+while time.monotonic() < end and count < 2:
+    time.sleep(0.01)
+sys.exit(40 + count)
+"""
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def own_cgroups():
+    return [path for root in cgroups.hierarchies() for path in glob.glob(f"{root}/**/wattribute-run-*", recursive=True)]
+
+
+def python(program, *arguments):
+    return [sys.executable, "-S", "-c", program, *map(str, arguments)]
+
+
+class Run(TestCase):
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.directory, 0o755)
+        os.mkdir(self.path("home"))
+        os.chmod(self.path("home"), 0o700)
+        self.env = {"XDG_STATE_HOME": self.path("home")}
+
+    def node(self):
+        node = CountingNode(self.path(f"node{len(os.listdir(self.directory))}"))
+        self.enter(node)
+        return node
+
+    def enter(self, context):
+        result = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        return result
+
+    def run_it(self, *arguments, wrapper=(), env=None, **options):
+        options.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.run([*wrapper, binary(), "run", *arguments], env={**os.environ, **self.env, **(env or {})},
+                              capture_output=True, timeout=60, **options)
+
+    def start(self, *arguments, **options):
+        process = subprocess.Popen([binary(), "run", *arguments], env={**os.environ, **self.env}, **options)
+
+        def end():
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        self.addCleanup(end)
+        return process
+
+    def report(self, *arguments, **options):
+        """Of a run that succeeds."""
+        done = self.run_it("--json", *arguments, **options)
+        self.assertEqual(0, done.returncode, done.stderr)
+        report = json.loads(done.stderr)
+        for run in report["runs"]:
+            self.assert_conserved(run)
+        return report
+
+    def assert_conserved(self, run):
+        for meter in run["meters"]:
+            self.assertLessEqual(meter["joules"], meter["counted_joules"])
+            self.assertLessEqual(meter["joules"] + meter["idle_joules"], meter["counted_joules"] + 1e-6)
+        self.assertAlmostEqual(run["joules"], sum(meter["joules"] for meter in run["meters"]), 3)
+
+    def assert_near(self, expected, value, part=0.08):
+        self.assertLess(abs(value - expected), part * expected, f"{value} instead of {expected}")
+
+
+class Joules(Run):
+    def test_a_cpu_second_has_the_joules_that_the_processor_counts_for_it(self):
+        report = self.report(*self.node().flags, "--", *python(SPIN, 1.5))
+        run = report["runs"][0]
+        self.assert_near(1.5, run["cpu_seconds"])
+        self.assert_near(run["cpu_seconds"] * JOULES_PER_CPU_SECOND, run["cpu_joules"])
+        self.assert_near(60 * run["wall_seconds"], run["meters"][0]["counted_joules"])
+        self.assertIs(True, report["own_cgroup"])
+
+    def test_children_that_outlive_their_parent_count(self):
+        program = f"({' '.join(map(repr, python('SPIN', 1)[:2]))} -c '{SPIN}' 1 &) ; sleep 3"
+        for wrapper in ((), AS_NOBODY):
+            with self.subTest(wrapper=wrapper):
+                report = self.report(*self.node().flags, "--", "sh", "-c", program, wrapper=wrapper)
+                run = report["runs"][0]
+                self.assert_near(1, run["cpu_seconds"], 0.15)
+                self.assert_near(run["cpu_seconds"] * JOULES_PER_CPU_SECOND, run["cpu_joules"], 0.15)
+                self.assertEqual(not wrapper, report.get("own_cgroup", False))
+                self.assertEqual(bool(wrapper), run["meters"][0].get("estimated", False))
+                spinner = max(run["processes"], key=lambda process: process["cpu_seconds"])
+                self.assertIn("python", spinner["name"])
+                self.assert_near(run["cpu_joules"], spinner["cpu_joules"], 0.15)
+
+    def test_a_process_that_goes_on_after_the_command_is_told_and_left_alone(self):
+        done = self.run_it(*self.node().flags, "--json", "--", "sh", "-c", "sleep 30 >/dev/null 2>&1 & echo $!")
+        sleeper = int(done.stdout)
+        self.addCleanup(os.kill, sleeper, signal.SIGKILL)
+        self.assertIn("1 process of the command went on", done.stderr.decode())
+        self.assertTrue(is_running(sleeper))
+        self.assertEqual([], [path for path in own_cgroups() if str(sleeper) in read(f"{path}/cgroup.procs")])
+
+    def test_a_user_who_may_not_read_the_meter_is_told_how_to(self):
+        node = self.node()
+        os.chmod(f"{node.path}/sys/class/powercap/intel-rapl:0/energy_uj", 0o400)
+        done = self.run_it(*node.flags, "--", "sh", "-c", "exit 5", wrapper=AS_NOBODY)
+        text = done.stderr.decode()
+        self.assertEqual(5, done.returncode)
+        self.assertIn("No energy was measured.", text)
+        self.assertIn("Permission denied", text)
+        self.assertIn("-> run as root; or with CAP_PERFMON", text)
+
+    def test_without_a_cgroup_of_its_own_it_says_so(self):
+        done = self.run_it(*self.node().flags, "--", "true", wrapper=AS_NOBODY)
+        self.assertIn("cgroup: estimated by the CPU time of the command's processes", done.stderr.decode())
+
+    def test_repeated_runs_have_mean_and_spread_and_end_with_the_first_that_fails(self):
+        node = self.node()
+        report = self.report(*node.flags, "--repeat=3", "--", *python(SPIN, 0.2))
+        energies = [run["joules"] for run in report["runs"]]
+        self.assertEqual(3, len(energies))
+        summary = report["summary"]["joules"]
+        self.assertAlmostEqual(sum(energies) / 3, summary["mean"], 3)
+        self.assertAlmostEqual(min(energies), summary["min"], 3)
+        self.assertGreater(summary["sd"], 0)
+        counter = self.path("count")
+        done = self.run_it(*node.flags, "--json", "--repeat=5", "--", "sh", "-c", f"echo >> {counter}; [ $(wc -l < {counter}) -lt 2 ]")
+        self.assertEqual(1, done.returncode)
+        self.assertEqual(2, len(json.loads(done.stderr)["runs"]))
+        self.assertEqual(2, read(counter).count("\n"))
+
+    def test_two_commands_differ_if_one_does_twice_the_work(self):
+        node = self.node()
+        for name, seconds in (("a", 0.15), ("b", 0.3)):
+            self.report(*node.flags, "--repeat=4", f"--output={self.path(name)}", "--", *python(SPIN, seconds))
+        done = harness.run("diff", self.path("a"), self.path("b"))
+        self.assertIn("They differ: B has", done.stdout.decode())
+        self.assertEqual((0, b""), (done.returncode, done.stderr))
+        one = self.path("one")
+        self.report(*node.flags, f"--output={one}", "--", "true")
+        self.assertIn("Too few runs", harness.run("diff", one, self.path("b")).stdout.decode())
+        self.assertTrue(json.loads(harness.run("diff", "--json", self.path("a"), self.path("b")).stdout)
+                        ["quantities"]["joules"]["differ"])
+        self.assertEqual(1, harness.run("diff", one, self.write("bad", b"{}")).returncode)
+
+    def test_the_next_run_of_the_same_command_is_compared_with_the_last(self):
+        flags = self.node().flags
+        self.assertNotIn(b"Since ", self.run_it(*flags, "--", *python(SPIN, 0.1)).stderr)
+        self.assertRegex(self.run_it(*flags, "--", *python(SPIN, 0.1)).stderr.decode(), r"Since 20.* \(1 run\): energy [+-]")
+        self.assertNotIn(b"Since ", self.run_it(*flags, "--", *python(SPIN, 0.11)).stderr)
+        self.assertNotIn(b"Since ", self.run_it(*flags, "--no-remember", "--", "true").stderr)
+        self.assertNotIn(b"Since ", self.run_it(*flags, "--", "true").stderr)
+        kept = glob.glob(f"{self.path('home')}/wattribute/run/*")
+        self.assertEqual(3, len(kept))
+        self.assertEqual({0o600}, {os.stat(path).st_mode & 0o777 for path in kept})
+
+
+class Gpus(Run):
+    def test_the_joules_of_a_gpu_are_those_of_its_process_in_the_command(self):
+        trace = Trace()
+        trace.gpu(0, uuid=UUIDS[0].encode())
+        trace.work(0, [100], seconds=20, watts=300)
+        trace.add(20, "X", 0, b"loop")
+        scenario = self.write("scenario", trace.body().replace(b" X 0 loop", b" X * loop"))
+        pids = write_pids(self.path("pids"), {})
+        report = self.report(*self.node().flags, "--", "sh", "-c", f"echo 100 $$ > {pids}; sleep 4; : > {pids}", env={
+            "LD_LIBRARY_PATH": FAKE, "FAKE_NVML_SCENARIO": scenario, "FAKE_NVML_PIDS": pids})
+        run = report["runs"][0]
+        self.assert_near(300 * run["wall_seconds"], run["gpu_joules"], 0.2)
+        first = max(run["processes"], key=lambda process: process["gpu_joules"])
+        self.assertEqual("sh", first["name"])
+        self.assert_near(run["gpu_joules"], first["gpu_joules"], 0.01)
+
+
+class Unseen(Run):
+    """The command is as it would be alone."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags = self.node().flags
+
+    def test_its_exit_status_is_ours(self):
+        for status, command in ((0, ["true"]), (3, ["sh", "-c", "exit 3"]), (255, ["sh", "-c", "exit 255"]),
+                                (128 + signal.SIGKILL, ["sh", "-c", "kill -9 $$"]),
+                                (128 + signal.SIGTERM, ["sh", "-c", "kill -TERM $$"]),
+                                (127, ["/nonexistent"]), (127, ["no-such-program"]), (126, ["/etc/passwd"]), (126, ["/"])):
+            with self.subTest(command=command):
+                self.assertEqual(status, self.run_it(*self.flags, "--", *command).returncode)
+
+    def test_our_own_failure_is_125_and_runs_nothing(self):
+        mark = self.path("mark")
+        for flag in (f"--output={self.path('no/such/file')}", "--daemon=http://127.0.0.1:1", "--daemon=nonsense"):
+            with self.subTest(flag=flag):
+                done = self.run_it(*self.flags, flag, "--", "touch", mark)
+                self.assertEqual(125, done.returncode, done.stderr)
+                self.assertFalse(os.path.exists(mark))
+
+    def test_flags_after_its_name_are_the_commands(self):
+        done = self.run_it(*self.flags, "echo", "--json", "--", "-n")
+        self.assertEqual(b"--json -- -n\n", done.stdout)
+        done = self.run_it(*self.flags, "--", "echo", "--json", "--", "-n")
+        self.assertEqual(b"--json -- -n\n", done.stdout)
+        self.assertEqual(2, self.run_it(*self.flags).returncode)
+
+    def test_its_input_and_output_pass_unchanged(self):
+        data = os.urandom(1 << 20)
+        done = subprocess.run([binary(), "run", *self.flags, "--", "cat"], input=data, capture_output=True, timeout=60)
+        self.assertEqual(data, done.stdout)
+        self.assertEqual(0, done.returncode)
+
+    def test_it_is_born_with_what_it_would_have_had_without(self):
+        command = python(BORN_WITH)
+        for wrapper in ((), ["env", "--ignore-signal=USR1,HUP", "--block-signal=USR2,CHLD"],
+                        ["prlimit", "--nofile=300:4096", "--core=1000"], ["sh", "-c", 'umask 013; exec 7</dev/null; exec "$@"', "sh"],
+                        AS_NOBODY, ["setsid", "--wait"]):
+            with self.subTest(wrapper=wrapper):
+                alone = subprocess.run([*wrapper, *command], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                                       env={**os.environ, **self.env})
+                beside = self.run_it(*self.flags, "--output=/dev/null", "--", *command, wrapper=wrapper)
+
+                def comparable(text):
+                    masks, limits, files, *others = json.loads(text)
+                    return masks, limits, sorted(files), others
+                self.assertEqual(comparable(alone.stdout), comparable(beside.stdout))
+
+    def caught(self, process):
+        return process.stdout.readline().decode().split()
+
+    def test_signals_that_are_sent_to_us_reach_it(self):
+        names = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+        process = self.start(*self.flags, "--", *python(CATCH, ",".join(names), 60), stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, start_new_session=True)
+        self.assertEqual("ready", self.caught(process)[0])
+        for name in ("SIGTERM", "SIGINT"):
+            process.send_signal(getattr(signal, name))
+            self.assertEqual(["caught", str(int(getattr(signal, name)))], self.caught(process))
+        self.assertEqual(42, process.wait(20))
+        process.stdout.close()
+        for name in ("SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"):
+            process = self.start(*self.flags, "--", *python(CATCH, ",".join(names), 60), stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, start_new_session=True)
+            self.assertEqual("ready", self.caught(process)[0])
+            process.send_signal(getattr(signal, name))
+            self.assertEqual(["caught", str(int(getattr(signal, name)))], self.caught(process))
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(42, process.wait(20))
+            process.stdout.close()
+
+    def test_one_that_ends_by_a_signal_that_we_passed_on_is_reported(self):
+        process = self.start(*self.flags, "--", "sleep", "60", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        wait_until("the command runs", lambda: ["sleep", "60"] in map(harness.arguments_of, harness.children(process.pid)))
+        process.send_signal(signal.SIGTERM)
+        _, text = process.communicate(timeout=30)
+        self.assertEqual(128 + signal.SIGTERM, process.returncode)
+        self.assertIn(b"wall time", text)
+
+    def test_what_a_killed_run_left_goes_with_the_next(self):
+        require.root()
+        process = self.start(*self.flags, "--", "sleep", "60", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        mine = wait_until("it has a cgroup", lambda: [path for path in own_cgroups() if f"-{process.pid}-" in path])
+        sleeper = wait_until("the command runs", lambda: [pid for pid in harness.children(process.pid) if any(
+            str(pid) in read(f"{path}/cgroup.procs").split() for path in mine)])[0]
+        process.kill()
+        process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(sleeper, signal.SIGKILL)
+        wait_until("the command is gone", lambda: not is_running(sleeper))
+        self.assertTrue(all(os.path.isdir(path) for path in mine))
+        wait_until("the next run removes it", lambda: self.run_it(*self.flags, "--", "true").returncode == 0 and
+                   not any(os.path.isdir(path) for path in mine))
+
+
+class Terminal(Run):
+    """With a controlling terminal."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags = self.node().flags
+
+    def open(self, *command, stdout_to=None):
+        """`run` as the foreground job of a shell that is this test: its pid, and the terminal."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ.update(self.env)
+            if stdout_to:
+                os.dup2(os.open(stdout_to, os.O_WRONLY | os.O_CREAT, 0o644), 1)
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+            child = os.fork()  # the session's leader stays, as a shell does
+            if child == 0:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
+                os.setpgid(0, 0)
+                signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+                os.tcsetpgrp(0, os.getpgrp())
+                signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+                os.execv(binary(), [binary(), "run", *self.flags, "--", *command])
+            while True:
+                _, status = os.waitpid(child, os.WUNTRACED)
+                if not os.WIFSTOPPED(status):
+                    os._exit(os.waitstatus_to_exitcode(status) & 255)
+                os.write(2, b"stopped\n")
+                signal.sigwait({signal.SIGUSR1})
+                os.killpg(child, signal.SIGCONT)
+        self.addCleanup(os.close, terminal)
+        self.leader = pid
+        return terminal
+
+    def read_until(self, terminal, text, seconds=20):
+        seen, end = b"", time.monotonic() + seconds
+        while text not in seen:
+            if not select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
+                raise AssertionError(f"no {text} in {seen}")
+            try:
+                part = os.read(terminal, 65536)
+            except OSError:  # everybody has closed it
+                part = b""
+            if not part:
+                raise AssertionError(f"no {text} in {seen}")
+            seen += part
+        return seen
+
+    def wait(self):
+        return os.waitstatus_to_exitcode(os.waitpid(self.leader, 0)[1])
+
+    def test_ctrl_c_reaches_it_once(self):
+        terminal = self.open(*python(CATCH, "SIGINT", 2))
+        self.read_until(terminal, b"ready")
+        os.write(terminal, b"\x03")
+        seen = self.read_until(terminal, b"wall time")
+        self.assertEqual(1, seen.count(b"caught 2"))
+        self.assertEqual(41, self.wait())
+
+    def test_ctrl_z_stops_both_and_the_shell_continues_both(self):
+        terminal = self.open(*python(CATCH, "SIGUSR2", 3))
+        command = int(self.read_until(terminal, b"\n").split()[-1])
+        os.write(terminal, b"\x1a")
+        self.read_until(terminal, b"stopped")
+        self.assertTrue(process_status(command)["State"].startswith("T"))
+        os.kill(self.leader, signal.SIGUSR1)
+        wait_until("it runs again", lambda: not process_status(command)["State"].startswith("T"))
+        self.read_until(terminal, b"wall time")
+        self.assertEqual(40, self.wait())
+
+    def test_the_line_of_a_long_run_is_shown_where_the_output_is_not_and_is_gone_at_the_end(self):
+        terminal = self.open(*python(SPIN, 3.5), stdout_to=self.path("out"))
+        seen = self.read_until(terminal, b"wall time")
+        self.assertRegex(seen, rb"\r\x1b\[Kwattribute: \d+ s, [\d.]+ J, [\d.]+ W\r")
+        self.assertIn(b"\r\x1b[K\r\n  Energy of", seen)
+        self.assertEqual(0, self.wait())
+        self.assertEqual("", read(self.path("out")))
+
+    def test_no_line_is_shown_where_the_output_is(self):
+        terminal = self.open(*python(SPIN, 2.5))
+        self.assertNotIn(b"wattribute: ", self.read_until(terminal, b"wall time"))
+        self.assertEqual(0, self.wait())
+
+
+if __name__ == "__main__":
+    harness.main()

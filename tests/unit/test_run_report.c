@@ -1,0 +1,473 @@
+/* run/: from the books to a report, and from reports to a comparison. */
+#include "unit.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../golden/golden.h"
+#include "core/json_reader.h"
+#include "core/macros.h"
+#include "run/compare.h"
+#include "run/run_report.h"
+
+enum { TICKS = 100, CAP_BYTES = 1 << 20 };
+
+static void assert_near(double value, double expected, double distance)
+{
+    if (!(fabs(value - expected) <= distance))
+        fail_msg("%.17g is not %.17g", value, expected);
+}
+
+static const uint64_t BOOT_US = 1700000000 * USEC_PER_SEC;
+
+static struct relative relatives[] = {
+    {.pid = 100, .start_ticks = 5000, .name = "python3", .cpu_us = 3000000},
+    {.pid = 101, .start_ticks = 5100, .name = "a\033[31mb", .cpu_us = 1000000},
+};
+
+static const struct family family = {.items = relatives, .count = ARRAY_SIZE(relatives)};
+
+static struct books_row rows[] = {
+    {.gpu = 0,
+     .pid = 100,
+     .start_us = 1700000050 * USEC_PER_SEC,
+     .energy_uj = 800,
+     .uncertain_uj = 8},
+    {.gpu = 1,
+     .pid = 101,
+     .start_us = 1700000051 * USEC_PER_SEC,
+     .energy_uj = 100,
+     .uncertain_uj = 2},
+    /* of others: another pid; our pid before it was ours */
+    {.gpu = 0, .pid = 7, .start_us = 1700000050 * USEC_PER_SEC, .energy_uj = 5000},
+    {.gpu = 0, .pid = 100, .start_us = 1600000000 * USEC_PER_SEC, .energy_uj = 7000},
+};
+
+static const struct books before = {
+    .meters = {{.kind = METER_GPU, .id = "GPU-0", .gpu = 0, .counted_uj = 500, .divided_uj = 400},
+               {.kind = METER_PACKAGE, .id = "0", .counted_uj = 1000, .divided_uj = 1000}},
+    .meter_count = 2,
+};
+
+static const struct books after = {
+    .meters = {{.kind = METER_GPU,
+                .id = "GPU-0",
+                .gpu = 0,
+                .counted_uj = 1500,
+                .divided_uj = 1450,
+                .grams = 1.05},
+               {.kind = METER_PACKAGE,
+                .id = "0",
+                .counted_uj = 5000,
+                .divided_uj = 5000,
+                .idle_uj = 1000,
+                .command_uj = 2000,
+                .grams = 5,
+                .cost = 10},
+               {.kind = METER_GPU, .id = "GPU-1", .gpu = 1, .counted_uj = 60, .divided_uj = 60},
+               {.kind = METER_PSYS, .id = "psys", .counted_uj = 9000}},
+    .meter_count = 4,
+    .rows = rows,
+    .row_count = ARRAY_SIZE(rows),
+    .has_grams = true,
+    .has_cost = true,
+    .currency = "EUR",
+};
+
+static struct result_input input(void)
+{
+    return (struct result_input){
+        .wall_us = 2 * USEC_PER_SEC,
+        .cpu_us = 4 * USEC_PER_SEC,
+        .family = &family,
+        .boot_us = BOOT_US,
+        .boundary_us = USEC_PER_SEC,
+        .before = &before,
+        .after = &after,
+        .gpus = &after,
+    };
+}
+
+static void gpu_energy_is_that_of_the_commands_processes(void **state)
+{
+    struct result_input from = input();
+    struct result result;
+
+    (void)state;
+    result_make(&from, &result);
+    assert_int_equal(result.meter_count, 3); /* what is only observed is left out */
+    assert_int_equal(result.meters[0].command_uj, 800);
+    assert_int_equal(result.meters[0].counted_uj, 1000);
+    assert_int_equal(result.meters[0].uncertain_uj, 8);
+    assert_int_equal(result.meters[0].pending_uj, 50);
+    assert_int_equal(result.meters[1].command_uj, 2000);
+    assert_int_equal(result.meters[1].counted_uj, 4000);
+    assert_int_equal(result.meters[1].idle_uj, 1000);
+    assert_false(result.meters[1].has_uncertainty);
+    assert_int_equal(result.process_count, 2);
+    assert_int_equal(result.processes[0].gpu_uj, 800);
+    assert_int_equal(result.processes[0].cpu_uj, 1500);
+    assert_int_equal(result.processes[1].gpu_uj, 100);
+}
+
+static void the_command_never_has_more_than_a_meter_counted(void **state)
+{
+    struct result_input from = input();
+    struct result result;
+
+    (void)state;
+    result_make(&from, &result);
+    assert_int_equal(result.meters[2].command_uj, 60); /* its row has 100 */
+    assert_int_equal(result.meters[2].counted_uj, 60);
+    for (size_t i = 0; i < result.meter_count; i++)
+        assert_true(result.meters[i].command_uj <= result.meters[i].counted_uj);
+}
+
+/* The last window of a GPU ends after the command: it counts as far as the board has counted. */
+static void a_window_that_ends_after_the_command_is_counted_with_it(void **state)
+{
+    struct result_input from = input();
+    struct books ended = after, now = after;
+    struct result result;
+
+    (void)state;
+    ended.meters[0].counted_uj = 1200;
+    now.meters[0].counted_uj = 1250;
+    from.after = &ended;
+    from.gpus = &now;
+    result_make(&from, &result);
+    assert_int_equal(result.meters[0].counted_uj, 750);
+    assert_int_equal(result.meters[0].command_uj, 750);
+}
+
+static void bills_are_the_commands_part_of_what_the_meter_was_billed(void **state)
+{
+    struct result_input from = input();
+    struct result result;
+    double value;
+
+    (void)state;
+    result_make(&from, &result);
+    assert_near(result.meters[0].grams, 1.05 * 800 / 1050, 1e-9);
+    assert_near(result.meters[1].cost, 5, 1e-9); /* half of it */
+    assert_true(result_get(&result, QUANTITY_COST, &value));
+    assert_near(value, 5, 1e-9);
+    assert_true(result_get(&result, QUANTITY_POWER, &value));
+    assert_near(value, (800 + 2000 + 60) / 2e6, 1e-9);
+    assert_false(result_get(&result, QUANTITY_DRAM_ENERGY, &value));
+}
+
+static void what_a_daemon_reads_is_off_by_the_age_of_its_readings(void **state)
+{
+    struct result_input from = input();
+    struct books of_daemon = after;
+    struct result result;
+
+    (void)state;
+    of_daemon.meters[1].is_of_daemon = true;
+    from.after = &of_daemon;
+    from.is_estimated = true;
+    result_make(&from, &result);
+    assert_true(result.meters[1].has_uncertainty);
+    assert_int_equal(result.meters[1].uncertain_uj, 1000); /* one second of two */
+    assert_true(result.meters[1].is_estimated);
+}
+
+static void the_rest_of_the_node_follows_what_else_was_used(void **state)
+{
+    static const struct books daemon_after = {
+        .meters = {{.kind = METER_NODE_OVERHEAD, .id = "node", .counted_uj = 1300, .idle_uj = 300}},
+        .meter_count = 1,
+    };
+    struct result_input from = input();
+    struct result result;
+
+    (void)state;
+    from.daemon_before = &(const struct books){.meter_count = 0};
+    from.daemon_after = &daemon_after;
+    result_make(&from, &result);
+    assert_int_equal(result.meters[3].kind, METER_NODE_OVERHEAD);
+    /* 2860 of the 4060 that were not idle */
+    assert_int_equal(result.meters[3].command_uj, 704);
+    assert_true(result.meters[3].is_estimated);
+}
+
+static void a_document_of_a_daemon_has_meters_and_processes(void **state)
+{
+    static const char TEXT[] =
+        "{\"api\":1,\"currency\":\"EUR\",\"price_per_kwh\":0.5,\"grams_per_kwh\":100,\"meters\":["
+        "{\"meter\":\"gpu\",\"meter_id\":\"GPU-0\",\"gpu\":3,\"energy_joules\":36,"
+        "\"pending_joules\":1.5,\"unowned\":{\"idle\":{\"watts\":70.5,\"energy_joules\":6}}},"
+        "{\"meter\":\"package\",\"meter_id\":\"0\",\"energy_joules\":10},"
+        "{\"meter\":\"unheard\",\"meter_id\":\"0\",\"energy_joules\":10},{},7],"
+        "\"workloads\":[{\"processes\":[{\"pid\":100,\"gpu\":3,\"name\":\"x\",\"energy_joules\":7,"
+        "\"uncertainty_joules\":0.5,\"start_time\":1700000050.25}]}]}";
+    struct books books = {0};
+    struct sample samples[4];
+    struct error err;
+
+    (void)state;
+    assert_int_equal(books_take_document(&books, span_of(TEXT), &err), 0);
+    assert_int_equal(books.meter_count, 2);
+    assert_int_equal(books.meters[0].gpu, 3);
+    assert_int_equal(books.meters[0].divided_uj, 36000000);
+    assert_int_equal(books.meters[0].counted_uj, 37500000);
+    assert_int_equal(books.meters[0].idle_uj, 6000000);
+    assert_near(books.meters[0].idle_w, 70.5, 1e-9);
+    assert_near(books.meters[0].grams, 0.001, 1e-9);
+    assert_int_equal(books.row_count, 1);
+    assert_int_equal(books.rows[0].start_us, 1700000050250000);
+    assert_int_equal(books.rows[0].energy_uj, 7000000);
+    /* The processors may be read in the daemon's place; GPUs stay its own. */
+    assert_int_equal(books_copy_samples(&books, 5, samples, ARRAY_SIZE(samples)), 1);
+    assert_int_equal(samples[0].meter.kind, METER_PACKAGE);
+    assert_int_equal(samples[0].meter.counter_uj, 10000000);
+    books_done(&books);
+}
+
+static void a_replay_or_another_document_is_refused(void **state)
+{
+    struct books books = {0};
+    struct error err;
+
+    (void)state;
+    assert_int_equal(books_take_document(&books, span_of("{\"api\":1,\"replay\":true}"), &err),
+                     -ENOTSUP);
+    assert_int_equal(books_take_document(&books, span_of("{\"api\":2}"), &err), -EBADMSG);
+    assert_int_equal(books_take_document(&books, span_of("[]"), &err), -EBADMSG);
+    assert_int_equal(books_take_document(&books, span_of("<html>"), &err), -EBADMSG);
+    assert_int_equal(books.meter_count, 0);
+}
+
+static char *const argv[] = {"python3", "train it.py", "--lr=1", NULL};
+
+static struct run_report report_of(const struct result *runs, size_t count, size_t wanted,
+                                   const struct report *findings)
+{
+    return (struct run_report){.argv = argv,
+                               .node = "gpu-07",
+                               .time_us = BOOT_US,
+                               .has_own_cgroup = true,
+                               .runs = runs,
+                               .count = count,
+                               .wanted = wanted,
+                               .findings = findings};
+}
+
+static void make_findings(struct report *findings)
+{
+    *findings = (struct report){.count = 0};
+    report_add(findings, "rapl: dram", VERDICT_MISSING, "none", "its counter stays at %d", 0);
+    report_add(findings, "fine", VERDICT_OK, NULL, "not shown");
+}
+
+/* To sizes that commands have. */
+static void scale(struct books *books)
+{
+    enum { FACTOR = 1234567 };
+
+    for (size_t i = 0; i < books->meter_count; i++) {
+        struct books_meter *meter = &books->meters[i];
+
+        meter->counted_uj *= FACTOR;
+        meter->divided_uj *= FACTOR;
+        meter->idle_uj *= FACTOR;
+        meter->command_uj *= FACTOR;
+    }
+    for (size_t i = 0; i < books->row_count; i++) {
+        books->rows[i].energy_uj *= FACTOR;
+        books->rows[i].uncertain_uj *= FACTOR;
+    }
+}
+
+static void the_text_and_the_json_are_those_of_the_golden_files(void **state)
+{
+    struct result_input from = input();
+    struct books large_before = before, large_after = after;
+    struct books_row large_rows[ARRAY_SIZE(rows)];
+    struct run_summary last = {.runs = 1,
+                               .time_us = BOOT_US,
+                               .of = {[QUANTITY_ENERGY] = {.count = 1, .mean = 3000},
+                                      [QUANTITY_WALL_TIME] = {.count = 1, .mean = 4}}};
+    struct report *findings = calloc(1, sizeof(*findings));
+    struct result runs[2];
+    struct run_report report;
+    struct buffer text;
+
+    (void)state;
+    make_findings(findings);
+    memcpy(large_rows, rows, sizeof(rows));
+    large_after.rows = large_rows;
+    scale(&large_before);
+    scale(&large_after);
+    from.before = &large_before;
+    from.after = from.gpus = &large_after;
+    result_make(&from, &runs[0]);
+    from.wall_us = 3 * USEC_PER_SEC;
+    from.status = 4;
+    from.peak_w = 1.5;
+    result_make(&from, &runs[1]);
+    buffer_init(&text, CAP_BYTES);
+    report = report_of(runs, 1, 1, findings);
+    report.last = &last;
+    run_report_text(&report, &text);
+    report = report_of(runs, 2, 5, findings);
+    report.daemon = "http://localhost:9400";
+    run_report_text(&report, &text);
+    golden_check("run.txt", &text);
+    text.len = 0;
+    run_report_json(&report, &text);
+    golden_check("run.json", &text);
+    buffer_done(&text);
+    free(findings);
+}
+
+static void names_that_would_control_a_terminal_do_not(void **state)
+{
+    struct result_input from = input();
+    struct report *findings = calloc(1, sizeof(*findings));
+    struct run_report report;
+    struct result result;
+    struct buffer text;
+
+    (void)state;
+    result_make(&from, &result);
+    report = report_of(&result, 1, 1, findings);
+    report.argv = (char *const[]){"\033]0;title\007", NULL};
+    buffer_init(&text, CAP_BYTES);
+    run_report_text(&report, &text);
+    assert_null(memchr(text.data, '\033', text.len));
+    assert_null(memchr(text.data, '\007', text.len));
+    buffer_done(&text);
+    free(findings);
+}
+
+static void a_long_command_is_cut(void **state)
+{
+    char text[16];
+
+    (void)state;
+    run_report_command((char *const[]){"echo", "0123456789012345", NULL}, text, sizeof(text));
+    assert_int_equal(strlen(text), sizeof(text) - 1);
+    assert_string_equal(text + 12, "...");
+    run_report_command((char *const[]){"a", "", "b c", NULL}, text, sizeof(text));
+    assert_string_equal(text, "a '' 'b c'");
+}
+
+static struct run_summary summary_of(double mean, double sd, size_t runs)
+{
+    struct run_summary summary = {.runs = runs};
+
+    summary.of[QUANTITY_ENERGY] = (struct summary){runs, mean, sd, mean - sd, mean + sd};
+    summary.of[QUANTITY_WALL_TIME] = (struct summary){runs, 10, 0, 10, 10};
+    return summary;
+}
+
+static bool says(const struct run_summary *a, const struct run_summary *b, const char *words)
+{
+    struct buffer text;
+    bool found;
+
+    buffer_init(&text, CAP_BYTES);
+    compare_text(a, b, &text);
+    buffer_char(&text, '\0');
+    found = !buffer_failed(&text) && strstr(text.data, words);
+    buffer_done(&text);
+    return found;
+}
+
+static void a_comparison_says_plainly_what_can_be_told(void **state)
+{
+    const struct run_summary a = summary_of(100, 2, 10), b = summary_of(90, 3, 10);
+    const struct run_summary near = summary_of(100.5, 2, 10), one = summary_of(50, 0, 1);
+    const struct run_summary still = summary_of(50, 0, 5), none = {.runs = 3};
+
+    (void)state;
+    assert_true(says(&a, &b, "They differ: B has 10 J less energy than A"));
+    assert_true(says(&b, &a, "They differ: B has 10 J more energy than A"));
+    assert_true(says(&a, &near, "No difference of energy can be told"));
+    assert_true(says(&a, &one, "Too few runs to tell whether they differ: A has 10, B has 1."));
+    assert_true(says(&still, &still, "no run differs from another"));
+    assert_true(says(&a, &none, "Nothing was measured in both."));
+}
+
+static void a_report_is_read_as_it_was_written(void **state)
+{
+    struct result_input from = input();
+    struct report *findings = calloc(1, sizeof(*findings));
+    struct run_summary written, read;
+    struct run_report report;
+    struct result runs[3];
+    struct buffer text;
+    struct error err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
+        from.wall_us = (2 + i) * USEC_PER_SEC;
+        result_make(&from, &runs[i]);
+    }
+    report = report_of(runs, 3, 3, findings);
+    compare_summarise(runs, 3, &written);
+    buffer_init(&text, CAP_BYTES);
+    run_report_json(&report, &text);
+    assert_int_equal(compare_read((struct span){text.data, text.len}, &read, &err), 0);
+    assert_int_equal(read.runs, 3);
+    assert_string_equal(read.currency, "EUR");
+    assert_int_equal(read.time_us, BOOT_US);
+    assert_string_equal(read.command, "python3 train it.py --lr=1");
+    for (int i = 0; i < QUANTITIES; i++) {
+        assert_int_equal(read.of[i].count, written.of[i].count);
+        assert_near(read.of[i].mean, written.of[i].mean, 1e-6);
+        assert_near(read.of[i].sd, written.of[i].sd, 1e-6);
+    }
+    assert_int_equal(compare_read(span_of("{\"wattribute_run\":1,\"runs\":[]}"), &read, &err),
+                     -EBADMSG);
+    assert_int_equal(compare_read(span_of("{\"wattribute_run\":2,\"runs\":[{}]}"), &read, &err),
+                     -EBADMSG);
+    assert_int_equal(compare_read(span_of("not JSON"), &read, &err), -EBADMSG);
+    buffer_done(&text);
+    free(findings);
+}
+
+static void a_line_of_proc_tells_time_and_state(void **state)
+{
+    static const char TEXT[] = "42 (a) b (c)) R 1 42 42 0 -1 4194304 0 0 0 0 150 50 30 20 20 0 1 0 "
+                               "7777 0 0";
+    static const char ZOMBIE[] = "42 (x) Z 1 42 42 0 -1 4194304 0 0 0 0 1 1 1 1 20 0 1 0 5 0 0";
+    struct relative relative;
+
+    (void)state;
+    assert_int_equal(family_parse_stat(TEXT, strlen(TEXT), 10000, &relative), 0);
+    assert_string_equal(relative.name, "a) b (c)");
+    assert_int_equal(relative.cpu_us, 2000000);
+    assert_int_equal(relative.waited_cpu_us, 500000);
+    assert_int_equal(relative.start_ticks, 7777);
+    assert_true(relative.is_alive);
+    assert_int_equal(family_parse_stat(ZOMBIE, strlen(ZOMBIE), 10000, &relative), 0);
+    assert_false(relative.is_alive);
+    assert_int_equal(family_parse_stat("42 (x) R 1", 10, 10000, &relative), -EBADMSG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gpu_energy_is_that_of_the_commands_processes),
+        cmocka_unit_test(the_command_never_has_more_than_a_meter_counted),
+        cmocka_unit_test(a_window_that_ends_after_the_command_is_counted_with_it),
+        cmocka_unit_test(bills_are_the_commands_part_of_what_the_meter_was_billed),
+        cmocka_unit_test(what_a_daemon_reads_is_off_by_the_age_of_its_readings),
+        cmocka_unit_test(the_rest_of_the_node_follows_what_else_was_used),
+        cmocka_unit_test(a_document_of_a_daemon_has_meters_and_processes),
+        cmocka_unit_test(a_replay_or_another_document_is_refused),
+        cmocka_unit_test(the_text_and_the_json_are_those_of_the_golden_files),
+        cmocka_unit_test(names_that_would_control_a_terminal_do_not),
+        cmocka_unit_test(a_long_command_is_cut),
+        cmocka_unit_test(a_comparison_says_plainly_what_can_be_told),
+        cmocka_unit_test(a_report_is_read_as_it_was_written),
+        cmocka_unit_test(a_line_of_proc_tells_time_and_state),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
