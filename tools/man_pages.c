@@ -128,23 +128,20 @@ static void put_environment(unsigned groups, FILE *out)
 /* Of "0 success; 1 failure". */
 static void put_statuses(const char *statuses, FILE *out)
 {
-    char text[CLI_DESCRIPTION_BYTES];
+    char text[CLI_DESCRIPTION_BYTES], *status = text, *meaning, *next;
 
     snprintf(text, sizeof(text), "%s", statuses ? statuses : CLI_STATUSES);
     fputs(".SH EXIT STATUS\n", out);
-    for (char *status = text, *next = text; next; status = next) {
-        char *meaning = strchr(status, ' ');
-
+    do {
         next = strstr(status, "; ");
-        if (next) {
-            *next = '\0';
-            next += 2;
-        }
-        if (!meaning)
-            continue;
-        *meaning++ = '\0';
+        if (next)
+            *next++ = '\0';
+        meaning = status + strcspn(status, " ");
+        if (*meaning)
+            *meaning++ = '\0';
         put_item(".TP\n.B ", status, "\n", meaning, out);
-    }
+        status = next ? next + 1 : NULL;
+    } while (status);
 }
 
 static void put_examples(const struct cli_command *command, FILE *out)
