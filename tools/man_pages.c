@@ -62,7 +62,7 @@ static void put_item(const char *macro, const char *item, const char *end, const
     put(item, out);
     fputs(end, out);
     put(text, out);
-    fputs(text[strlen(text) - 1] == '?' ? "\n" : ".\n", out);
+    fputs(*text && text[strlen(text) - 1] == '?' ? "\n" : ".\n", out);
 }
 
 static void put_synopsis(const struct cli_command *command, FILE *out)
