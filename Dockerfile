@@ -16,7 +16,7 @@ FROM ${BASE}
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=utility
 RUN apt-get update -qq \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        ca-certificates libcurl3-gnutls libjansson4 libmicrohttpd12 libyaml-0-2 tzdata zlib1g \
+        ca-certificates libcurl3-gnutls libjansson4 libmicrohttpd12 libncursesw6 libyaml-0-2 tzdata zlib1g \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/dpkg.log
 COPY --from=build /out/usr/bin/wattribute /usr/bin/wattribute
 # As root, because the sockets of container runtimes, which provide names, belong to root. SETUID, SETGID and KILL are the

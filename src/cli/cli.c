@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collector/checker.h"
 #include "core/macros.h"
 #include "fetcher/fetcher.h"
 #include "server/server.h"
@@ -51,7 +52,7 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
                1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
     {.name = "top",
      .run = verb_top,
-     .help = "show who draws this node's watts, as a running wattribute books them",
+     .help = "show who draws this node's watts, in a terminal",
      .examples = "  wattribute top\n"
                  "  wattribute top --daemon=unix:/run/wattribute/metrics.sock\n"
                  "  wattribute top --once\n"
@@ -87,6 +88,7 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
      .groups = 1 << OPTIONS_GENERAL},
     {.name = "server", .run_child = server_main},
     {.name = "fetcher", .run_child = fetcher_main},
+    {.name = "checker", .run_child = checker_main},
 };
 
 /* The arguments after the verb, read one by one. */

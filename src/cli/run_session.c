@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
 #include "core/macros.h"
 #include "host/proc.h"
+#include "sources/check.h"
 
 /* The first reading: drivers take their time. A later one, at the ends of the command. */
 static const uint64_t FIRST_READ_US = 2 * USEC_PER_SEC;
@@ -257,7 +257,7 @@ int run_session_open(struct run_session *session, const struct options *options,
 
 bool run_session_close(struct run_session *session)
 {
-    bool is_idle = measurement_close(session->measurement);
+    bool is_idle = measurement_close(session->measurement) && !session->hangs;
 
     daemon_client_close(session->daemon);
     books_done(&session->local);
@@ -458,7 +458,7 @@ void run_session_result(const struct run_session *session, const struct repetiti
             .cpu_us = repetition->cpu_us,
             .peak_w = repetition->peak_w,
             .family = &repetition->family,
-            .boot_us = proc_read_boot_us(&session->host),
+            .boot_us = proc_read_boot_us(&(struct host){.procfs_fd = repetition->family.proc_fd}),
             .is_estimated = !repetition->has_cgroup,
             .boundary_us = DAEMON_AGE_US,
             .before = &repetition->before,
@@ -481,23 +481,38 @@ static bool is_in_pid_namespace(void)
     return len > 0 && strcmp(link, OF_THE_NODE) != 0;
 }
 
+/* What a check that hangs goes on to use. */
+struct explanation {
+    struct source_switches others;
+    struct source_context context;
+    struct report report;
+};
+
 /* Why a source has no meter, in the words of `check`. */
-static void explain_source(const struct run_session *session, const char *name,
-                           struct report *report)
+static void explain_source(struct run_session *session, const char *name, struct report *report)
 {
-    struct report *whole = calloc(1, sizeof(*whole));
-    const struct source_ops *source = NULL;
+    struct explanation *of = calloc(1, sizeof(*of));
 
+    if (!of)
+        return;
+    of->others = *session->measurement->sources.context.switches;
     for (size_t i = 0; source_table[i]; i++)
-        if (strcmp(source_table[i]->name, name) == 0)
-            source = source_table[i];
+        if (strcmp(source_table[i]->name, name) != 0 &&
+            !source_is_off(&of->others, source_table[i]->name))
+            of->others.off[of->others.off_count++] = source_table[i]->name;
+    of->context = session->measurement->sources.context;
+    of->context.switches = &of->others;
+    session->hangs |= !sources_check(&of->report, &of->context, NULL, NULL);
+    for (size_t i = 0; i < of->report.count; i++) {
+        const struct finding *finding = &of->report.findings[i];
 
-    if (whole && source && check_source(whole, source, &session->measurement->sources.context))
-        for (size_t i = 0; i < whole->count; i++)
-            if (whole->findings[i].verdict == VERDICT_MISSING)
-                report_add(report, whole->findings[i].what, VERDICT_MISSING,
-                           whole->findings[i].remedy, "%s", whole->findings[i].detail);
-    free(whole); /* of a check that hangs it is a copy */
+        /* The others are limited, as they are switched off. */
+        if (finding->verdict != VERDICT_OK && finding->verdict != VERDICT_LIMITED)
+            report_add(report, finding->what, finding->verdict, finding->remedy, "%s",
+                       finding->detail);
+    }
+    if (!session->hangs)
+        free(of);
 }
 
 static bool result_has(const struct result *result, enum meter_kind kind)
@@ -530,7 +545,7 @@ static void explain_gpus(const struct result *result, struct report *report)
                    "numbers, and cannot be recognised");
 }
 
-void run_session_explain(const struct run_session *session, const struct result *result,
+void run_session_explain(struct run_session *session, const struct result *result,
                          struct report *report)
 {
     struct snapshot snapshot;

@@ -37,6 +37,7 @@ struct run_session {
     struct daemon_client *daemon; /* NULL: nobody is asked */
     struct books local, remote;   /* as last read */
     bool is_fed;                  /* the processors are read by the daemon alone */
+    bool hangs;                   /* a check of a source does */
     bool has_reported;            /* the first usage was */
     struct machine machine;
     struct repetition *now; /* NULL: none runs */
@@ -68,5 +69,5 @@ void run_session_result(const struct run_session *session, const struct repetiti
                         struct result *ret_result);
 
 /* What could not be measured, and why. */
-void run_session_explain(const struct run_session *session, const struct result *result,
+void run_session_explain(struct run_session *session, const struct result *result,
                          struct report *report);

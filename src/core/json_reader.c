@@ -15,6 +15,8 @@ enum {
      * (measured, jansson 2.14), however short the text: 16 MiB of "{}," would need 1.3 GB. With
      * this limit it is 92 MB at most. Docker's list has a comma in every 30 bytes. */
     PARTS_MAX = 1 << 19,
+    /* A node with 16,384 workloads at four meters each has 900,000. */
+    PARTS_LARGE_MAX = 1 << 21,
 };
 
 static const json_t *tree(const struct json *value)
@@ -24,7 +26,7 @@ static const json_t *tree(const struct json *value)
 
 /* Checks the cost of a tree before it is built. jansson itself accepts 2048 levels and any number
  * of values. */
-static bool is_affordable(struct span text)
+static bool is_affordable(struct span text, size_t parts_max)
 {
     size_t depth = 0, parts = 0;
     bool in_string = false;
@@ -44,7 +46,7 @@ static bool is_affordable(struct span text)
         } else if (c == ',') {
             parts++;
         }
-        if (depth > DEPTH_MAX || parts > PARTS_MAX)
+        if (depth > DEPTH_MAX || parts > parts_max)
             return false;
     }
     return true;
@@ -111,13 +113,13 @@ static char *replace_bad_escapes(struct span text)
     return copy;
 }
 
-int json_read(struct span text, struct json **ret_value)
+static int read_tree(struct span text, size_t parts_max, struct json **ret_value)
 {
     json_error_t error;
     json_t *value;
     _cleanup_free_ char *repaired = NULL;
 
-    if (text.len == 0 || !is_affordable(text))
+    if (text.len == 0 || !is_affordable(text, parts_max))
         return -EBADMSG;
     value = json_loadb(text.data, text.len, JSON_DECODE_ANY, &error);
     if (!value && (repaired = replace_bad_escapes(text)))
@@ -127,6 +129,16 @@ int json_read(struct span text, struct json **ret_value)
         return error.text[0] ? -EBADMSG : -ENOMEM;
     *ret_value = (struct json *)value;
     return 0;
+}
+
+int json_read(struct span text, struct json **ret_value)
+{
+    return read_tree(text, PARTS_MAX, ret_value);
+}
+
+int json_read_large(struct span text, struct json **ret_value)
+{
+    return read_tree(text, PARTS_LARGE_MAX, ret_value);
 }
 
 void json_free(struct json *value)

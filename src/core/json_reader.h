@@ -14,6 +14,10 @@ struct json;
  * string, a number beyond 64 bits, over 64 levels, or over half a million commas and brackets. Of
  * equal keys the last wins. */
 int json_read(struct span text, struct json **ret_value);
+
+/* The same for up to two million of them, which may take 370 MB: for a program that somebody waits
+ * for. */
+int json_read_large(struct span text, struct json **ret_value);
 void json_free(struct json *value);
 
 /* Seeds jansson's hash now, for a sandbox that cannot read random numbers later. Returns as

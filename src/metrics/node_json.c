@@ -427,6 +427,16 @@ static void put_workloads(struct buffer *out, const struct snapshot *snapshot, e
     buffer_char(out, ']');
 }
 
+/* What the system uses is unowned, and it is no workload; but a tool asks for its own processes. */
+static void put_system_processes(struct buffer *out, const struct snapshot *snapshot)
+{
+    open_array(out, "system_processes");
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        if (snapshot->processes[i].kind == WORKLOAD_SYSTEM && is_shown(&snapshot->processes[i]))
+            put_process(out, &snapshot->processes[i]);
+    buffer_char(out, ']');
+}
+
 /* Of a GPU or of an instance. */
 static void put_gauges(struct buffer *out, uint64_t valid, const uint64_t *gauges)
 {
@@ -493,6 +503,8 @@ void node_json(const struct snapshot *snapshot, const struct node_json_options *
     put_node(out, snapshot, options);
     PUT_ARRAY("meters", put_meter, snapshot->meters, snapshot->meter_count);
     put_workloads(out, snapshot, options->expose);
+    if (options->expose == EXPOSE_ALL)
+        put_system_processes(out, snapshot);
     PUT_ARRAY("gpus", put_gpu, snapshot->gpus, snapshot->gpu_count);
     PUT_ARRAY("sources", put_source, snapshot->sources, snapshot->source_count);
     buffer_char(out, '}');

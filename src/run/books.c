@@ -203,6 +203,8 @@ static int take_node(struct books *books, const struct json *node, struct error 
         take_meter(books, node, json_at(meters, i));
     for (size_t i = 0; i < json_length(workloads) && r == 0; i++)
         r = take_processes(books, json_get(json_at(workloads, i), "processes"));
+    if (r == 0)
+        r = take_processes(books, json_get(node, "system_processes"));
     books->has_grams = json_double(json_get(node, "grams_per_kwh"), &price);
     books->has_cost = currency && json_double(json_get(node, "price_per_kwh"), &price);
     snprintf(books->currency, sizeof(books->currency), "%.3s", currency ? currency : "");

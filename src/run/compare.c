@@ -10,7 +10,7 @@
 #include "core/json.h"
 #include "core/json_reader.h"
 
-enum { RUNS_MAX = 10000, LINE_BYTES = 512 };
+enum { RUNS_MAX = 10000, LINE_BYTES = 512, COLUMN = 30 };
 
 static const double SIGNIFICANT = 0.05;
 
@@ -77,7 +77,7 @@ int compare_read(struct span text, struct run_summary *ret_summary, struct error
         return error_set(err, r, "out of memory");
     runs = json_get(report, "runs");
     summary.runs = json_length(runs);
-    if (r < 0 || !json_int64(json_get(report, "wattribute_run"), &version) || version != 1 ||
+    if (r < 0 || !json_int64(json_get(report, "run_report"), &version) || version != 1 ||
         summary.runs == 0 || summary.runs > RUNS_MAX) {
         json_free(report);
         return error_set(err, -EBADMSG,
@@ -118,7 +118,7 @@ static void put_mean(const struct run_summary *summary, int quantity, struct buf
         snprintf(spread, sizeof(spread), " +- %.3g", of->sd);
     snprintf(text, sizeof(text), "%.6g%s %s", of->mean, spread, unit_of(summary, quantity));
     snprintf(text + strlen(text), sizeof(text) - strlen(text), "%*s",
-             (int)(26 - MIN(strlen(text), (size_t)26)), "");
+             (int)(COLUMN - MIN(strlen(text), (size_t)COLUMN)), "");
     buffer_str(out, text);
 }
 
@@ -199,7 +199,8 @@ void compare_text(const struct run_summary *a, const struct run_summary *b, stru
         buffer_printable(out, span_of(of->command));
         buffer_str(out, "'\n");
     }
-    snprintf(text, sizeof(text), "\n%-17s %-26s%-26s%s\n", "", "A", "B", "B - A (95 % confidence)");
+    snprintf(text, sizeof(text), "\n%-17s %-*s%-*s%s\n", "", COLUMN, "A", COLUMN, "B",
+             "B - A (95 % confidence)");
     buffer_str(out, text);
     for (int quantity = 0; quantity < QUANTITIES; quantity++)
         if (is_comparable(a, b, quantity))

@@ -58,7 +58,8 @@ static const struct relative *find_relative(const struct result_input *input,
     return NULL;
 }
 
-static void add_rows(const struct result_input *input, struct result_meter *meter)
+static void add_rows(const struct result_input *input, const struct books_meter *after,
+                     struct result_meter *meter)
 {
     const struct books_meter *now = books_find(input->gpus, METER_GPU, meter->id);
 
@@ -72,7 +73,7 @@ static void add_rows(const struct result_input *input, struct result_meter *mete
         meter->uncertain_uj += row->uncertain_uj;
     }
     if (meter->command_uj > 0 && now)
-        meter->pending_uj = less(now->counted_uj, now->divided_uj);
+        meter->pending_uj = less(after->counted_uj, now->divided_uj);
 }
 
 /* Of what the command used, at the price of the time, or if nothing was divided yet, at that of all
@@ -131,6 +132,7 @@ static void add_meter(const struct result_input *input, const struct books_meter
         .kind = after->kind,
         .gpu = after->gpu,
         .is_modelled = after->is_modelled,
+        .is_partial = !before,
         .counted_uj = less(after->counted_uj, before ? before->counted_uj : 0),
         .idle_uj = less(after->idle_uj, before ? before->idle_uj : 0),
         .command_uj = less(after->command_uj, before ? before->command_uj : 0),
@@ -138,7 +140,7 @@ static void add_meter(const struct result_input *input, const struct books_meter
     memcpy(meter->id, after->id, sizeof(meter->id));
     meter->idle_uj = MIN(meter->idle_uj, meter->counted_uj);
     if (after->kind == METER_GPU)
-        add_rows(input, meter);
+        add_rows(input, after, meter);
     else
         meter->is_estimated = input->is_estimated;
     if (meter->command_uj > meter->counted_uj)
@@ -250,6 +252,7 @@ static void add_processes(const struct result_input *input, struct result *resul
 void result_make(const struct result_input *input, struct result *ret_result)
 {
     const struct books *prices = input->daemon_after ? input->daemon_after : input->after;
+    double mean_w;
 
     *ret_result = (struct result){
         .status = input->status,
@@ -266,6 +269,9 @@ void result_make(const struct result_input *input, struct result *ret_result)
         add_meters(input, input->daemon_before, input->daemon_after, true, ret_result);
     divide_rest(input, ret_result);
     add_processes(input, ret_result);
+    /* The last moments are in no whole second. */
+    if (ret_result->peak_w > 0 && result_get(ret_result, QUANTITY_POWER, &mean_w))
+        ret_result->peak_w = MAX(ret_result->peak_w, mean_w);
 }
 
 static bool has_kind(const struct result *result, enum meter_kind kind)

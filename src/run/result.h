@@ -17,6 +17,7 @@ struct result_meter {
     uint32_t gpu;
     bool is_modelled;  /* no meter: a model of one */
     bool is_estimated; /* the command's part is, by the CPU time of its processes */
+    bool is_partial;   /* it was read only after the command had begun */
     bool has_uncertainty;
     uint64_t counted_uj; /* of which: */
     uint64_t idle_uj;    /* nobody's */

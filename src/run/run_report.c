@@ -107,6 +107,8 @@ static void put_meter(const struct result_meter *meter, struct buffer *out)
         buffer_str(out, ", modelled");
     if (meter->is_estimated)
         buffer_str(out, ", estimated");
+    if (meter->is_partial)
+        buffer_str(out, ", not from the beginning");
     buffer_char(out, '\n');
 }
 
@@ -297,6 +299,7 @@ static void put_json_meters(const struct result *run, struct buffer *out)
             put_micro(out, "pending_joules", meter->pending_uj);
         put_flag(out, "modelled", meter->is_modelled);
         put_flag(out, "estimated", meter->is_estimated);
+        put_flag(out, "partial", meter->is_partial);
         buffer_char(out, '}');
     }
     buffer_char(out, ']');
@@ -387,7 +390,7 @@ static void put_json_findings(const struct report *findings, struct buffer *out)
 void run_report_json(const struct run_report *report, struct buffer *out)
 {
     buffer_char(out, '{');
-    json_member_u64(out, "wattribute_run", 1);
+    json_member_u64(out, "run_report", 1);
     json_key(out, "command");
     buffer_char(out, '[');
     for (size_t i = 0; report->argv[i]; i++) {

@@ -77,7 +77,8 @@ enum ncurses_colour {
 /* clang-format on */
 
 struct ncurses {
-#define NCURSES_POINTER(name, type, parameters) type(*name) parameters;
+#define NCURSES_POINTER(name, type, parameters)                                                    \
+    type(*name) parameters; // NOLINT(bugprone-macro-parentheses)
     NCURSES_FUNCTIONS(NCURSES_POINTER)
 #undef NCURSES_POINTER
 };

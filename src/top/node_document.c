@@ -49,8 +49,11 @@ static double read_number(const struct json *object, const char *key)
 static void read_numbers(const struct json *object, const struct field *fields, size_t count,
                          void *target)
 {
-    for (size_t i = 0; i < count; i++)
-        *(double *)((char *)target + fields[i].offset) = read_number(object, fields[i].key);
+    for (size_t i = 0; i < count; i++) {
+        double *member = (void *)((char *)target + fields[i].offset);
+
+        *member = read_number(object, fields[i].key);
+    }
 }
 
 static void read_texts(struct reader *reader, const struct json *object, const struct field *fields,
@@ -58,6 +61,7 @@ static void read_texts(struct reader *reader, const struct json *object, const s
 {
     for (size_t i = 0; i < count; i++) {
         const char *text = json_text(json_get(object, fields[i].key)), *copy = "";
+        const char **member = (void *)((char *)target + fields[i].offset);
 
         if (text && text[0])
             copy = arena_copy(&reader->document->arena, text, strlen(text));
@@ -65,7 +69,7 @@ static void read_texts(struct reader *reader, const struct json *object, const s
             reader->is_short = true;
             copy = "";
         }
-        *(const char **)((char *)target + fields[i].offset) = copy;
+        *member = copy;
     }
 }
 
@@ -334,7 +338,7 @@ int node_document_parse(struct span text, struct node_document **ret_document, s
 {
     struct reader reader = {0};
     struct json *root = NULL;
-    int r = json_read(text, &root);
+    int r = json_read_large(text, &root);
 
     if (r == -EBADMSG)
         return error_set(err, r, "the document is no JSON, or larger than that of any node");
@@ -410,7 +414,7 @@ double node_document_measured_watts(const struct node_document *document)
     return sum;
 }
 
-double node_document_lateness(const struct node_document *document)
+double node_document_seconds_behind(const struct node_document *document)
 {
     double latest = 0;
 

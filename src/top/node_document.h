@@ -109,7 +109,7 @@ void node_document_compare(struct node_document *document, const struct node_doc
 double node_document_measured_watts(const struct node_document *document);
 
 /* How many seconds the books are behind, of the meter that is furthest behind; 0: of none. */
-double node_document_lateness(const struct node_document *document);
+double node_document_seconds_behind(const struct node_document *document);
 
 /* The watts of nobody, of all meters. */
 double node_document_unowned_watts(const struct node_document *document, enum node_unowned owner);

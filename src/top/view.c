@@ -14,7 +14,8 @@ enum {
     TEXT_BYTES = 512,
     PRINTED_HEADER_ROWS = 40,
     PRINTED_COLUMNS_MIN = 80,
-    LATE_S = 3, /* who looks sees a change that much later */
+    BEHIND_S = 3, /* less is no news */
+    HISTORY_COLUMNS = 30,
 };
 
 void view_write(struct view_pen *pen, enum screen_style style, const char *format, ...)
@@ -76,8 +77,8 @@ static double watts_of_workloads(const struct node_document *document)
 static void draw_history(const struct top *top, struct view_pen *pen)
 {
     static const char *const levels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    size_t room =
-        pen->screen->columns > pen->column + 3 ? pen->screen->columns - pen->column - 3 : 0;
+    size_t end = pen->screen->columns, begin = pen->column + 2;
+    size_t room = end > begin + 1 ? MIN(end - begin - 1, (size_t)HISTORY_COLUMNS) : 0;
     size_t count = MIN(top->history_count, room);
     const double *watts = top->history + top->history_count - count;
     double most = 0;
@@ -89,8 +90,7 @@ static void draw_history(const struct top *top, struct view_pen *pen)
     for (size_t i = 0; i < count && most > 0; i++) {
         long level = watts[i] > 0 ? lround(watts[i] / most * 7) : 0;
 
-        screen_put(pen->screen, pen->row, pen->column + 2 + i, 1, STYLE_BAR,
-                   levels[MIN(MAX(level, 0), 7)]);
+        screen_put(pen->screen, pen->row, begin + i, 1, STYLE_BAR, levels[MIN(MAX(level, 0), 7)]);
     }
 }
 
@@ -100,7 +100,7 @@ static size_t draw_balance(const struct top *top, struct screen *screen, size_t 
     const struct node_document *document = top->document;
     struct view_pen pen = {screen, row, 1};
     char text[QUANTITY_BYTES];
-    double late_s;
+    double behind_s;
 
     quantity_watts(document->watts, text);
     if (!text[0]) {
@@ -120,9 +120,9 @@ static size_t draw_balance(const struct top *top, struct screen *screen, size_t 
     quantity_watts(node_document_measured_watts(document), text);
     if (text[0])
         view_write(&pen, STYLE_DIM, "  measured %s", text);
-    late_s = node_document_lateness(document);
-    if (late_s >= LATE_S)
-        view_write(&pen, STYLE_DIM, "  %.0f s late", late_s);
+    behind_s = node_document_seconds_behind(document);
+    if (behind_s >= BEHIND_S)
+        view_write(&pen, STYLE_DIM, "  %.0f s behind", behind_s);
     draw_history(top, &pen);
     return row + 1;
 }
@@ -269,6 +269,7 @@ static void draw_help(struct screen *screen, size_t row, size_t end)
         {"q", "quit"},
         {"", ""},
         {"WATTS", "booked now; all workloads and what nobody owns add up to the node's"},
+        {"behind", "shared energy waits for better estimates: --attribution-delay of the daemon"},
         {"+-", "what nine of ten figures of energy are off by at most"},
         {"CPU", "processors that it keeps busy"},
     };

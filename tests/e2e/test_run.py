@@ -12,9 +12,10 @@ import sys
 import time
 
 import harness
+import terminal_picture
 from counting_node import JOULES_PER_CPU_SECOND, CountingNode
 from gpu_node import FAKE, UUIDS, write_pids
-from harness import TestCase, Trace, binary, is_running, process_status, wait_until
+from harness import Exporter, SOURCE_ROOT, TestCase, Trace, binary, is_running, process_status, wait_until
 from servers import cgroups, require
 
 NOBODY = 65534
@@ -107,6 +108,17 @@ class Run(TestCase):
         for run in report["runs"]:
             self.assert_conserved(run)
         return report
+
+    def gpu(self):
+        """A board at 300 W that whoever writes his pid uses: the scenario, and the file of pids."""
+        trace = Trace()
+        trace.gpu(0, uuid=UUIDS[0].encode())
+        trace.work(0, [100], seconds=20, watts=300)
+        trace.add(20, "X", 0, b"loop")
+        return (self.write("scenario", trace.body().replace(b" X 0 loop", b" X * loop")), write_pids(self.path("pids"), {}))
+
+    def gpu_user(self, pids):
+        return "sh", "-c", f"echo 100 $$ > {pids}; sleep 4; : > {pids}"
 
     def assert_conserved(self, run):
         for meter in run["meters"]:
@@ -204,21 +216,76 @@ class Joules(Run):
         self.assertEqual({0o600}, {os.stat(path).st_mode & 0o777 for path in kept})
 
 
+class Daemon(Run):
+    """What this process may not read, it asks for."""
+
+    def test_the_joules_of_a_meter_that_only_the_daemon_may_read(self):
+        node = self.node()
+        os.chmod(f"{node.path}/sys/class/powercap/intel-rapl:0/energy_uj", 0o400)
+        with Exporter(*node.flags, "--no-process-events") as exporter:
+            exporter.wait_for_page("its books are open", lambda page: page.values(harness.METER_ENERGY))
+            report = self.report(*node.flags, f"--daemon=http://{exporter.address}", "--", *python(SPIN, 3), wrapper=AS_NOBODY)
+            run = report["runs"][0]
+            self.assertEqual(f"http://{exporter.address}", report["daemon"])
+            self.assert_near(3, run["cpu_seconds"])
+            self.assertLess(abs(run["cpu_joules"] - 3 * JOULES_PER_CPU_SECOND), run["uncertainty_joules"] + 0.1 * run["cpu_joules"])
+            self.assertNotIn("rapl", [finding["what"] for finding in report["findings"]])
+
+    def test_the_joules_of_a_gpu_are_those_of_the_daemons_books(self):
+        scenario, pids = self.gpu()
+        env = {"LD_LIBRARY_PATH": FAKE, "FAKE_NVML_SCENARIO": scenario, "FAKE_NVML_PIDS": pids}
+        node = self.node()
+        with Exporter(*node.flags[1:], env=env) as exporter:  # with the processes of this machine
+            report = self.report(*node.flags, f"--daemon=http://{exporter.address}", "--", *self.gpu_user(pids))
+        run = report["runs"][0]
+        self.assert_near(300 * run["wall_seconds"], run["gpu_joules"], 0.3)
+        self.assertEqual(["gpu", "package"], sorted(meter["meter"] for meter in run["meters"]))
+        self.assertEqual("sh", max(run["processes"], key=lambda process: process["gpu_joules"])["name"])
+        self.assertNotIn("gpu 0", [finding["what"] for finding in report["findings"]])  # nothing is pending
+
+    def test_a_daemon_that_plays_a_trace_is_not_believed(self):
+        with Exporter(f"--replay={harness.H200_TRACE}") as exporter:
+            done = self.run_it(*self.node().flags, f"--daemon=http://{exporter.address}", "--", "true")
+        self.assertEqual(125, done.returncode)
+        self.assertIn(b"it plays a trace", done.stderr)
+
+
 class Gpus(Run):
     def test_the_joules_of_a_gpu_are_those_of_its_process_in_the_command(self):
-        trace = Trace()
-        trace.gpu(0, uuid=UUIDS[0].encode())
-        trace.work(0, [100], seconds=20, watts=300)
-        trace.add(20, "X", 0, b"loop")
-        scenario = self.write("scenario", trace.body().replace(b" X 0 loop", b" X * loop"))
-        pids = write_pids(self.path("pids"), {})
-        report = self.report(*self.node().flags, "--", "sh", "-c", f"echo 100 $$ > {pids}; sleep 4; : > {pids}", env={
+        scenario, pids = self.gpu()
+        report = self.report(*self.node().flags, "--", *self.gpu_user(pids), env={
             "LD_LIBRARY_PATH": FAKE, "FAKE_NVML_SCENARIO": scenario, "FAKE_NVML_PIDS": pids})
         run = report["runs"][0]
         self.assert_near(300 * run["wall_seconds"], run["gpu_joules"], 0.2)
         first = max(run["processes"], key=lambda process: process["gpu_joules"])
         self.assertEqual("sh", first["name"])
         self.assert_near(run["gpu_joules"], first["gpu_joules"], 0.01)
+
+
+class Picture(Run):
+    def test_the_picture_of_the_manual_is_of_two_programs(self):
+        """The words; with UPDATE_PICTURES=1 it is drawn anew, from what they print."""
+        picture = os.path.join(SOURCE_ROOT, "docs/pictures/run.svg")
+        if os.environ.get("UPDATE_PICTURES"):
+            flags = [*self.node().flags, "--emissions.zone=FR", "--cost.price=0.21", "--cost.currency=EUR"]
+            for name, program in (("sum.py", "print(sum(i * i for i in range(30_000_000)))"),
+                                  ("formula.py", "n = 30_000_000 - 1; print(n * (n + 1) * (2 * n + 1) // 6)")):
+                self.write(name, program.encode())
+            shown = ""
+            for command in ("run -- python3 sum.py", "run --repeat=5 --output=a.json -- python3 sum.py",
+                            "run --repeat=5 --output=b.json -- python3 formula.py", "diff a.json b.json"):
+                verb, _, rest = command.partition(" ")
+                done = harness.run(verb, *(flags if verb == "run" else []), *rest.split(), env={**self.env, "PATH": "/usr/bin:/bin"},
+                                   wrapper=["env", "-C", self.directory], timeout=60)
+                self.assertEqual(0, done.returncode, done.stderr)
+                if "b.json --" not in command and "a.json --" not in command:
+                    shown += f"$ wattribute {command}\n{done.stdout.decode()}{done.stderr.decode()}\n"
+                else:
+                    shown += f"$ wattribute {command} 2>/dev/null\n{done.stdout.decode()}\n"
+            with open(picture, "w") as file:
+                file.write(terminal_picture.svg(shown, 116, "wattribute run and diff"))
+        for text in ("<svg", "CPU package 0", "They differ: B has", "g CO2e"):
+            self.assertIn(text, read(picture))
 
 
 class Unseen(Run):

@@ -406,14 +406,14 @@ class Daemon(TopTestCase):
         columns, rows = 100, 16
         if os.environ.get("UPDATE_PICTURES"):
             socket, terminal = "unix:" + self.path("socket"), self.terminal(columns, rows)
-            with self.demo("--attribution-delay=5s", "--cost.price=0.21", "--cost.currency=EUR", listen=(socket,),
-                           settles_at_once=False):
+            with self.demo("--attribution-delay=5s", "--cost.price=0.21", "--cost.currency=EUR", listen=(socket,), settles_at_once=False,
+                           wrapper=("unshare", "--uts", "sh", "-c", 'hostname gpu-07 && exec "$@"', "sh")):
                 terminal.run(quoted(binary(), "top", f"--daemon={socket}"))
                 end = time.monotonic() + 170  # by then all of them have worked
                 wait_until("every workload draws watts", lambda: time.monotonic() > end, 200)
                 terminal.type("j")
                 wait_until("the cursor", lambda: "\x1b[7m" in terminal.screen("-e"))
-                picture = terminal_picture.svg(terminal.screen("-e"), columns, "wattribute top, of the demo")
+                picture = terminal_picture.svg(terminal.screen("-e", "-N"), columns, "wattribute top, of the demo")
             with open(PICTURE, "w") as file:
                 file.write(picture)
         with open(PICTURE) as file:

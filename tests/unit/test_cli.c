@@ -278,6 +278,39 @@ static void replay_takes_traces_in_order_with_flags_between_them(void **state)
     cli_done(&cli);
 }
 
+/* Flags end where the command begins, whatever it is called and whatever its own flags are. */
+static void run_takes_a_command_with_all_that_follows_it(void **state)
+{
+    static char *words[] = {"wattribute", "run",    "--json", "--repeat", "3",
+                            "python3",    "--help", "--",     "-x",       NULL};
+    static char *dashes[] = {"wattribute", "run", "--no-live", "--", "--json", NULL};
+    static char *many[400] = {"wattribute", "run"};
+    struct error err = {{0}};
+    struct cli cli;
+
+    (void)state;
+    assert_int_equal(cli_parse(9, words, NULL, &cli, &err), 0);
+    assert_ptr_equal(cli.rest, &words[5]);
+    assert_int_equal(cli.options.repeat, 3);
+    assert_true(cli.options.json);
+    assert_false(cli.options.help);
+    cli_done(&cli);
+    assert_int_equal(cli_parse(5, dashes, NULL, &cli, &err), 0);
+    assert_ptr_equal(cli.rest, &dashes[4]);
+    assert_false(cli.options.live);
+    assert_false(cli.options.json);
+    cli_done(&cli);
+    for (size_t i = 2; i < ARRAY_SIZE(many) - 1; i++)
+        many[i] = "word";
+    assert_int_equal(cli_parse(ARRAY_SIZE(many) - 1, many, NULL, &cli, &err), 0);
+    assert_ptr_equal(cli.rest, &many[2]);
+    cli_done(&cli);
+    assert_true(parse("wattribute run", NULL, &cli, &err) < 0);
+    assert_true(parse("wattribute run --", NULL, &cli, &err) < 0);
+    assert_true(parse("wattribute run ''", NULL, &cli, &err) < 0);
+    assert_true(parse("wattribute run --repeat=101 true", NULL, &cli, &err) < 0);
+}
+
 static void replay_takes_at_most_64_traces(void **state)
 {
     char *argv[2 + CLI_ARGUMENTS_MAX + 2] = {"wattribute", "replay"};
@@ -538,6 +571,7 @@ int main(void)
         cmocka_unit_test(listen_addresses_replace_the_default),
         cmocka_unit_test(replay_takes_a_trace_and_the_flags_of_the_books),
         cmocka_unit_test(replay_takes_traces_in_order_with_flags_between_them),
+        cmocka_unit_test(run_takes_a_command_with_all_that_follows_it),
         cmocka_unit_test(replay_takes_at_most_64_traces),
         cmocka_unit_test(an_internal_verb_takes_neither_arguments_nor_the_environment),
         cmocka_unit_test(errors_name_what_is_wrong_and_what_to_do),

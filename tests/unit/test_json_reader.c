@@ -256,7 +256,9 @@ static void a_reply_of_nothing_but_brackets_is_refused_at_its_beginning(void **s
 }
 
 /* "[0,0,...]" with `count` commas and opening brackets, if the value has none. */
-static int read_many(const char *value_text, size_t count)
+typedef int reader(struct span text, struct json **ret_value);
+
+static int read_many_by(reader *read, const char *value_text, size_t count)
 {
     size_t len = strlen(value_text) + 1;
     _cleanup_free_ char *text = malloc(count * len + 2);
@@ -271,11 +273,16 @@ static int read_many(const char *value_text, size_t count)
         p[len - 1] = ',';
     }
     p[-1] = ']';
-    r = json_read((struct span){text, (size_t)(p - text)}, &value);
+    r = read((struct span){text, (size_t)(p - text)}, &value);
     if (r == 0)
         assert_int_equal(json_length(value), count);
     json_free(value);
     return r;
+}
+
+static int read_many(const char *value_text, size_t count)
+{
+    return read_many_by(json_read, value_text, count);
 }
 
 static void half_a_million_parts_are_read_and_no_more(void **state)
@@ -287,6 +294,13 @@ static void half_a_million_parts_are_read_and_no_more(void **state)
     assert_int_equal(read_many("{}", 262144), 0);
     assert_int_equal(read_many("{}", 262145), -EBADMSG);
     assert_int_equal(read_many("\"\"", 8000000), -EBADMSG);
+}
+
+static void two_million_parts_of_a_large_document_are_read_and_no_more(void **state)
+{
+    (void)state;
+    assert_int_equal(read_many_by(json_read_large, "0", 2097152), 0);
+    assert_int_equal(read_many_by(json_read_large, "0", 2097153), -EBADMSG);
 }
 
 static void a_text_that_breaks_off_is_refused_wherever_it_does(void **state)
@@ -321,6 +335,7 @@ int main(void)
         cmocka_unit_test(brackets_in_texts_are_no_levels),
         cmocka_unit_test(a_reply_of_nothing_but_brackets_is_refused_at_its_beginning),
         cmocka_unit_test(half_a_million_parts_are_read_and_no_more),
+        cmocka_unit_test(two_million_parts_of_a_large_document_are_read_and_no_more),
         cmocka_unit_test(a_text_that_breaks_off_is_refused_wherever_it_does),
     };
 

@@ -242,7 +242,7 @@ static void an_empty_node_has_a_whole_document(void **state)
     assert_string_equal(document.data,
                         "{\"api\":1,\"version\":\"1.2.3\",\"node\":\"n\",\"time\":0,"
                         "\"start_time\":0,\"generation\":4711,\"meters\":[],\"workloads\":[],"
-                        "\"gpus\":[],\"sources\":[]}");
+                        "\"system_processes\":[],\"gpus\":[],\"sources\":[]}");
     buffer_done(&document);
 }
 

@@ -123,6 +123,8 @@ static void the_command_never_has_more_than_a_meter_counted(void **state)
     assert_int_equal(result.meters[2].counted_uj, 60);
     for (size_t i = 0; i < result.meter_count; i++)
         assert_true(result.meters[i].command_uj <= result.meters[i].counted_uj);
+    assert_true(result.meters[2].is_partial); /* it came while the command ran */
+    assert_false(result.meters[0].is_partial);
 }
 
 /* The last window of a GPU ends after the command: it counts as far as the board has counted. */
@@ -422,9 +424,9 @@ static void a_report_is_read_as_it_was_written(void **state)
         assert_near(read.of[i].mean, written.of[i].mean, 1e-6);
         assert_near(read.of[i].sd, written.of[i].sd, 1e-6);
     }
-    assert_int_equal(compare_read(span_of("{\"wattribute_run\":1,\"runs\":[]}"), &read, &err),
+    assert_int_equal(compare_read(span_of("{\"run_report\":1,\"runs\":[]}"), &read, &err),
                      -EBADMSG);
-    assert_int_equal(compare_read(span_of("{\"wattribute_run\":2,\"runs\":[{}]}"), &read, &err),
+    assert_int_equal(compare_read(span_of("{\"run_report\":2,\"runs\":[{}]}"), &read, &err),
                      -EBADMSG);
     assert_int_equal(compare_read(span_of("not JSON"), &read, &err), -EBADMSG);
     buffer_done(&text);
