@@ -112,9 +112,8 @@ static void check_cgroups(struct report *report, const struct host *host)
     report->workloads = stats.owners;
     why = r < 0 ? strerror(-r) : process_table_error(&stats);
     if (why)
-        report_add(report, "owners", VERDICT_MISSING,
-                   "mount the host's /proc and set --path.procfs", "processes cannot be read: %s",
-                   why);
+        report_add(report, "owners", VERDICT_FAILED, "mount the host's /proc and set --path.procfs",
+                   "processes cannot be read: %s", why);
     else if (stats.outside > 0)
         report_add(report, "owners", VERDICT_LIMITED,
                    "run in the host's cgroup namespace (docker: --cgroupns=host), or mount the "
@@ -216,7 +215,7 @@ static void check_runtime(struct report *report, struct http_client *client,
                    PLURAL_S(list.count), with_gpu,
                    list.count > INSPECTED_MAX ? " the first 64 of" : "");
     else
-        report_add(report, runtime->name, VERDICT_LIMITED,
+        report_add(report, runtime->name, VERDICT_FAILED,
                    r == -EACCES ? "run as root" : "names are missing; no energy is lost", "%s",
                    err.text);
     container_list_done(&list);
@@ -245,7 +244,7 @@ static void check_kubelet(struct report *report, struct http_client *client,
                    "%.100s: %zu GPU%s allocated, %zu of them by claims", socket_path, list.count,
                    PLURAL_S(list.count), claims);
     else
-        report_add(report, "kubelet", VERDICT_LIMITED, "only GPU allocations are missing", "%s",
+        report_add(report, "kubelet", VERDICT_FAILED, "only GPU allocations are missing", "%s",
                    err.text);
     allocation_list_done(&list);
 }

@@ -45,6 +45,9 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
      .examples = "  wattribute check\n"
                  "  wattribute check --json\n"
                  "  wattribute check --emissions.providers=rte\n",
+     .statuses = "0 everything that is there works; 1 nothing to measure, or no report; 2 unusable "
+                 "flag, address or file, with which 'serve' would not start; 3 something that is "
+                 "there does not work",
      .groups = 1 << OPTIONS_OUTPUT | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES | 1 << OPTIONS_MODEL |
                1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
     {.name = "top",
@@ -64,6 +67,9 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
      .help = "run a command and report the joules that it used",
      .examples = "  wattribute run -- python3 train.py --epochs 1\n"
                  "  wattribute run --repeat=10 --output=a.json ./solver case.inp\n",
+     .statuses = "0-255 that of COMMAND, or 128 and the number of the signal that ended it; 2 also "
+                 "an unusable flag or file; 125 COMMAND was not started; 126 it may not be run; "
+                 "127 there is no such program",
      .groups = 1 << OPTIONS_RUNNING | 1 << OPTIONS_FILE | 1 << OPTIONS_OUTPUT |
                1 << OPTIONS_DAEMON | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES | 1 << OPTIONS_MODEL |
                1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
@@ -73,6 +79,13 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
      .help = "compare two reports of 'run': do the commands differ?",
      .examples = "  wattribute diff a.json b.json\n",
      .groups = 1 << OPTIONS_OUTPUT | 1 << OPTIONS_GENERAL},
+    {.name = "completion",
+     .run = verb_completion,
+     .argument = "bash|zsh|fish",
+     .help = "print a script that completes commands in a shell",
+     .examples = "  source <(wattribute completion bash)\n"
+                 "  wattribute completion fish > ~/.config/fish/completions/wattribute.fish\n",
+     .groups = 1 << OPTIONS_GENERAL},
     {.name = "server", .run_child = server_main},
     {.name = "fetcher", .run_child = fetcher_main},
     {.name = "checker", .run_child = checker_main},

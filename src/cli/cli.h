@@ -5,7 +5,8 @@
 #include "core/buffer.h"
 #include "core/error.h"
 
-/* 0: success; 1: failure (bad trace, full disk); 2: unusable flag, address or file. */
+/* 0: success; 1: failure (bad trace, full disk); 2: unusable flag, address or file. `check` has
+ * more, see enum report_outcome. */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct cli;
@@ -16,15 +17,18 @@ struct cli_command {
     /* One of them; they return the exit status. */
     int (*run)(const struct cli *cli);
     int (*run_child)(void); /* internal: takes no arguments */
-    const char *argument;   /* takes at least one, of this name; NULL: none */
+    const char *argument;   /* takes at least one, of this name, or of these ("a|b"); NULL: none */
     bool takes_command;     /* the first argument and all after it are a command of its own */
     const char *help;
     const char *examples; /* lines */
+    const char *statuses; /* its exit statuses, with "; " between them; NULL: CLI_STATUSES */
     unsigned groups;      /* of flags: bits 1 << enum options_group */
 };
 
+#define CLI_STATUSES "0 success; 1 failure; 2 unusable flag, address or file"
+
 /* The first is the default. */
-enum { CLI_COMMANDS = 10 };
+enum { CLI_COMMANDS = 11 };
 extern const struct cli_command cli_commands[CLI_COMMANDS];
 
 enum { CLI_ARGUMENTS_MAX = 64 };
@@ -62,10 +66,22 @@ int verb_check(const struct cli *cli);
 int verb_run(const struct cli *cli);
 int verb_diff(const struct cli *cli);
 int verb_top(const struct cli *cli);
+int verb_completion(const struct cli *cli);
 
 /* About one command, or all with NULL. The caller checks buffer_failed. */
 void cli_help(const struct cli_command *command, struct buffer *out);
 void cli_version(struct buffer *out);
+
+/* The headings of --help. A group without one continues the list before it. */
+extern const char *const cli_group_titles[OPTIONS_GROUP_COUNT];
+
+/* "wattribute replay [flags] TRACE..." */
+enum { CLI_USAGE_BYTES = 96 };
+void cli_describe_usage(const struct cli_command *command, char text[CLI_USAGE_BYTES]);
+
+/* What it is for, which values it allows, its default. */
+enum { CLI_DESCRIPTION_BYTES = 1024 };
+void cli_describe_flag(const struct options_flag *flag, char *text, size_t size_bytes);
 
 /* To standard error; bytes that would control a terminal become '?'. */
 void cli_print_error(const struct error *err);

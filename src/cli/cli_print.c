@@ -14,8 +14,7 @@
 
 enum { WIDTH = 100, COLUMN = 38, TEXT_CAP_BYTES = 1 << 20, JSON_CAP_BYTES = 1 << 30 };
 
-/* A group without a title continues the list before it. */
-static const char *const group_titles[OPTIONS_GROUP_COUNT] = {
+const char *const cli_group_titles[OPTIONS_GROUP_COUNT] = {
     [OPTIONS_BOOKS] = "Bookkeeping",
     [OPTIONS_NODE] = "This node",
     [OPTIONS_METRICS] = "Metrics",
@@ -60,12 +59,10 @@ static void help_row_put(struct buffer *out, const char *left, const char *right
     buffer_char(out, '\n');
 }
 
-static void help_flag_put(struct buffer *out, const struct options_flag *flag)
+void cli_describe_flag(const struct options_flag *flag, char *text, size_t size_bytes)
 {
-    char left[128], right[1024], allowed[512] = "", notes[160];
+    char allowed[512] = "", notes[160];
 
-    snprintf(left, sizeof(left), "  --%s%s%s", flag->name, flag->placeholder ? "=" : "",
-             or_empty(flag->placeholder));
     if (flag->describe)
         flag->describe(flag, allowed, sizeof(allowed));
     snprintf(notes, sizeof(notes), "%s%s%s%s%s", flag->fallback ? "; default " : "",
@@ -74,8 +71,17 @@ static void help_flag_put(struct buffer *out, const struct options_flag *flag)
              : flag->alias[1] ? "; also --"
                               : "; also -",
              or_empty(flag->alias), flag->repeatable ? "; can be repeated" : "");
-    snprintf(right, sizeof(right), "%s%s%s%s%s%s", flag->help, *allowed ? ": " : "", allowed,
+    snprintf(text, size_bytes, "%s%s%s%s%s%s", flag->help, *allowed ? ": " : "", allowed,
              *notes ? " (" : "", *notes ? notes + 2 : "", *notes ? ")" : "");
+}
+
+static void help_flag_put(struct buffer *out, const struct options_flag *flag)
+{
+    char left[128], right[CLI_DESCRIPTION_BYTES];
+
+    snprintf(left, sizeof(left), "  --%s%s%s", flag->name, flag->placeholder ? "=" : "",
+             or_empty(flag->placeholder));
+    cli_describe_flag(flag, right, sizeof(right));
     help_row_put(out, left, right);
 }
 
@@ -86,9 +92,9 @@ static void help_flags_put(struct buffer *out, unsigned groups)
     for (unsigned group = 0; group < OPTIONS_GROUP_COUNT; group++) {
         if (!(groups & 1U << group))
             continue;
-        if (group_titles[group]) {
+        if (cli_group_titles[group]) {
             buffer_char(out, '\n');
-            buffer_str(out, group_titles[group]);
+            buffer_str(out, cli_group_titles[group]);
             buffer_str(out, ":\n");
         }
         for (size_t i = 0; options_flag_at(i, &flag); i++)
@@ -115,6 +121,30 @@ static void help_environment_put(struct buffer *out, unsigned groups)
     }
 }
 
+/* Of one verb, or of those whose statuses are not the usual ones. */
+static void help_statuses_put(struct buffer *out, const struct cli_command *command, bool is_named)
+{
+    char left[64];
+
+    if (!is_named)
+        buffer_char(out, '\n');
+    snprintf(left, sizeof(left), "Exit status%s%s:", is_named ? " of " : "",
+             is_named ? command->name : "");
+    help_row_put(out, left, command->statuses ? command->statuses : CLI_STATUSES);
+}
+
+void cli_describe_usage(const struct cli_command *command, char text[CLI_USAGE_BYTES])
+{
+    bool is_default = command == cli_commands;
+
+    snprintf(text, CLI_USAGE_BYTES, "wattribute %s%s%s [flags]%s%s%s", is_default ? "[" : "",
+             command->name, is_default ? "]" : "", command->argument ? " " : "",
+             or_empty(command->argument),
+             command->takes_command ? " [ARGUMENT...]"
+             : command->argument    ? "..."
+                                    : "");
+}
+
 void cli_help(const struct cli_command *command, struct buffer *out)
 {
     const struct cli_command *first = command ? command : cli_commands;
@@ -124,14 +154,9 @@ void cli_help(const struct cli_command *command, struct buffer *out)
     buffer_str(out, "wattribute: who used the joules? A Prometheus exporter that books a node's "
                     "energy.\n\nUsage:\n");
     for (const struct cli_command *c = first; c < end && c->groups; c++) {
-        bool is_default = c == cli_commands;
-        char left[64];
+        char left[CLI_USAGE_BYTES + 2] = "  ";
 
-        snprintf(left, sizeof(left), "  wattribute %s%s%s [flags]%s%s%s", is_default ? "[" : "",
-                 c->name, is_default ? "]" : "", c->argument ? " " : "", or_empty(c->argument),
-                 c->takes_command ? " [ARGUMENT...]"
-                 : c->argument    ? "..."
-                                  : "");
+        cli_describe_usage(c, left + 2);
         help_row_put(out, left, c->help);
         groups |= c->groups;
     }
@@ -142,8 +167,9 @@ void cli_help(const struct cli_command *command, struct buffer *out)
     buffer_str(out, "\nExamples:\n");
     for (const struct cli_command *c = first; c < end && c->groups; c++)
         buffer_str(out, c->examples);
-    buffer_str(out, "\nExit status: 0 success; 1 failure, or 'check' found nothing to measure; 2 "
-                    "unusable flag, address\nor file.\n");
+    for (const struct cli_command *c = first; c < end && c->groups; c++)
+        if (command || c == first || c->statuses)
+            help_statuses_put(out, c, !command && c->statuses);
 }
 
 void cli_version(struct buffer *out)

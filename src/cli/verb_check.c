@@ -1,7 +1,6 @@
 /*
- * `wattribute check`: what this node offers, what is missing, and how to enable it. Its exit status
- * is for scripts: 0, there is something to measure; 1, there is nothing; 2, `serve` would reject a
- * flag or a file.
+ * `wattribute check`: what this node offers, what is missing, what does not work, and how to mend
+ * it. Its exit status, for scripts, is enum report_outcome.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -40,7 +39,7 @@ static void check_processes(struct report *report, const struct host *host)
     proc_reader_init(&proc, host);
     r = proc_identify(&proc, 1, &arena, &init);
     if (r < 0)
-        report_add(report, "processes", VERDICT_MISSING,
+        report_add(report, "processes", VERDICT_FAILED,
                    "mount the host's /proc and set --path.procfs", "procfs does not show pid 1: %s",
                    strerror(-r));
     else if (getpid() == 1)
@@ -141,8 +140,8 @@ static void check_redfish(struct report *report, const void *argument)
                    "the BMC measures the node's power: %" PRIu64 " W, %s, %.120s", power_mw / 1000,
                    redfish_kind_words[place.kind], place.paths[0].text);
     else
-        report_add(report, "redfish", VERDICT_MISSING, find_remedy(redfish_remedies, r), "%s",
-                   err.text);
+        report_add(report, "redfish", r == -ENODATA ? VERDICT_MISSING : VERDICT_FAILED,
+                   find_remedy(redfish_remedies, r), "%s", err.text);
     redfish_config_done(&config);
 }
 
@@ -198,8 +197,7 @@ static void check_provider(struct report *report, struct choice_entry *line,
     poll_free(poll);
     snprintf(what, sizeof(what), "emissions: %s", job->polls[index].provider);
     if (r < 0) {
-        report_add(report, what, VERDICT_MISSING, find_remedy(emission_remedies, r), "%s",
-                   err.text);
+        report_add(report, what, VERDICT_FAILED, find_remedy(emission_remedies, r), "%s", err.text);
         return;
     }
     now = (struct choice_now){clock_system.realtime_us(&clock_system),
@@ -231,7 +229,7 @@ static void check_factors(struct report *report, const struct options *options,
     int r = job->count > 0 ? http_client_new(&client) : 0;
 
     if (r < 0)
-        report_add(report, "emissions", VERDICT_MISSING, "free some memory", "%s", strerror(-r));
+        report_add(report, "emissions", VERDICT_FAILED, "free some memory", "%s", strerror(-r));
     for (size_t i = 0; i < job->count && r == 0; i++)
         check_provider(report, &lines[emissions->config.polls[i].line], job, i, client);
     http_client_free(client);
@@ -267,7 +265,7 @@ static void check_emissions(struct report *report, const struct options *options
     }
     if (r < 0) {
         report->is_refused = true;
-        report_add(report, "emissions", VERDICT_MISSING, remedy, "%s", err.text);
+        report_add(report, "emissions", VERDICT_FAILED, remedy, "%s", err.text);
     } else {
         check_factors(report, options, &emissions, &job);
     }
@@ -285,7 +283,7 @@ static void check_tariff(struct report *report, const char *path)
         return;
     if (tariff_clock_open(&tariff, path, clock_system.realtime_us(&clock_system), &err) < 0) {
         report->is_refused = true;
-        report_add(report, "tariff", VERDICT_MISSING,
+        report_add(report, "tariff", VERDICT_FAILED,
                    "correct the file of --cost.tariff-file: the exporter does not start with it",
                    "%s", err.text);
         return;
@@ -310,7 +308,7 @@ static bool check_sources(struct report *report, const struct host *host,
     bool is_idle;
 
     if (!of) {
-        report_add(report, "sources", VERDICT_MISSING, "free some memory", "out of memory");
+        report_add(report, "sources", VERDICT_FAILED, "free some memory", "out of memory");
         return true;
     }
     node_config_switches(options, &of->switches);
@@ -360,10 +358,8 @@ int verb_check(const struct cli *cli)
     else
         report_print_text(report, cli_is_in_colour(), &text);
     status = cli_print(&text);
-    if (status == EXIT_OK && report->is_refused)
-        status = EXIT_USAGE;
-    else if (status == EXIT_OK && !report_can_measure(report))
-        status = EXIT_FAILED;
+    if (status == EXIT_OK)
+        status = (int)report_outcome(report);
     if (!is_idle)
         _exit(status);
     buffer_done(&text);

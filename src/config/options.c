@@ -48,6 +48,16 @@ void options_done(struct options *options)
     *options = (struct options){0};
 }
 
+const char *options_flag_word(const struct options_flag *flag, size_t index)
+{
+    if (flag->list)
+        return flag->list(index);
+    for (size_t i = 0; i < flag->word_count; i++)
+        if (flag->words[i] && index-- == 0)
+            return flag->words[i];
+    return NULL;
+}
+
 bool options_find(struct span name, struct options_flag *ret_flag)
 {
     struct options_flag flag;
@@ -213,6 +223,11 @@ enum {
           1 << OPTIONS_OUTPUT | 1 << OPTIONS_DAEMON | 1 << OPTIONS_SCREEN),
 };
 
+bool options_flag_is_key(const struct options_flag *flag)
+{
+    return KEY_GROUPS & 1U << flag->group;
+}
+
 /* The key that is being read, and its flag. */
 struct target {
     struct options *options;
@@ -236,7 +251,7 @@ static int read_key(const struct yaml_fields *yaml, const struct yaml_reader_nod
             "unknown key '%.80s'%s%s%s; keys are the flags of 'wattribute --help' without dashes",
             node->text, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     }
-    if (!(KEY_GROUPS & 1U << target->flag.group))
+    if (!options_flag_is_key(&target->flag))
         return yaml_fields_fail(yaml, node, "'%s' works on the command line only; remove it",
                                 node->text);
     if (target->options->sources[target->flag.index] == OPTIONS_CONFIG)

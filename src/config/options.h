@@ -133,6 +133,7 @@ struct options_value {
 typedef int options_setter(struct options *options, const struct options_flag *flag,
                            const struct options_value *value, struct error *err);
 typedef void options_describer(const struct options_flag *flag, char *text, size_t size_bytes);
+typedef const char *options_lister(size_t index); /* NULL beyond the last */
 
 struct options_flag {
     const char *name; /* without dashes */
@@ -151,6 +152,7 @@ struct options_flag {
     const struct option_type_number *number; /* kind of number */
     const char *const *words;                /* by the member's value; NULL where none is allowed */
     size_t word_count;
+    options_lister *list; /* names to begin a value with that are in no such array; or NULL */
 
     size_t index; /* among all flags */
 };
@@ -158,6 +160,12 @@ struct options_flag {
 /* The flags one after another: the table's, then one per container runtime and per source. False
  * beyond the last. */
 bool options_flag_at(size_t index, struct options_flag *ret_flag);
+
+/* What a value can be, or begin with, for completion: one word after another, then NULL. */
+const char *options_flag_word(const struct options_flag *flag, size_t index);
+
+/* Can --config.file have it? */
+bool options_flag_is_key(const struct options_flag *flag);
 
 /* An environment variable: a whole number that stands for a flag's value. */
 struct options_variable {

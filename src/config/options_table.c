@@ -32,6 +32,27 @@ static const char *const compats[] = {"my-gpu-exporter"}; /* bits */
 
 static_assert(sizeof(enum idle_policy) == sizeof(unsigned), "words are stored as unsigned");
 
+static const char *list_services(size_t index)
+{
+    size_t count = 0;
+
+    while (count < index && provider_table[count])
+        count++;
+    return provider_table[count] ? provider_table[count]->name : NULL;
+}
+
+static const char *list_providers(size_t index)
+{
+    static const char *const tables[] = {"owid", "global", "constant"};
+    size_t count = 0;
+
+    while (provider_table[count])
+        count++;
+    if (index < count)
+        return provider_table[index]->name;
+    return index - count < ARRAY_SIZE(tables) ? tables[index - count] : NULL;
+}
+
 static void describe_providers(const struct options_flag *flag, char *text, size_t size_bytes)
 {
     char names[256];
@@ -74,6 +95,7 @@ static void describe_keys(const struct options_flag *flag, char *text, size_t si
 #define SWITCH(member)  .set = option_type_switch, AT(member)
 #define ALIAS(name_)    .alias = (name_)
 #define DESCRIBE(with_) .describe = (with_)
+#define NAMES(with_)    .list = (with_)
 #define REPEATABLE      .repeatable = true
 
 static const struct options_flag flags[] = {
@@ -156,9 +178,11 @@ static const struct options_flag flags[] = {
      TEXT("ZONE", option_type_text, emissions_zone, 63)},
     {"emissions.providers",
      "providers of the emission factor, in order of preference, as NAME or NAME:ZONE",
-     OPTIONS_PRICES, NULL, LIST("LIST", emissions_providers), DESCRIBE(describe_providers)},
+     OPTIONS_PRICES, NULL, LIST("LIST", emissions_providers), DESCRIBE(describe_providers),
+     NAMES(list_providers)},
     {"emissions.primary", "provider to prefer over the first; the others are its fallbacks",
-     OPTIONS_PRICES, NULL, TEXT("NAME", option_type_text, emissions_primary, 32)},
+     OPTIONS_PRICES, NULL, TEXT("NAME", option_type_text, emissions_primary, 32),
+     NAMES(list_providers)},
     {"emissions.signal", "signal of --emissions.factor", OPTIONS_PRICES, NULL,
      WORD("KIND", emissions_signal, signals)},
     {"emissions.basis", "basis of --emissions.factor, and of the electricity_maps query",
@@ -168,7 +192,7 @@ static const struct options_flag flags[] = {
     {"emissions.ca-file", "PEM file with the CAs of the providers; default: the system's CAs",
      OPTIONS_PRICES, NULL, PATH("FILE", emissions_ca_path)},
     {"emissions.url", "query a mirror of this provider at https://HOST[:PORT]", OPTIONS_PRICES,
-     NULL, LIST("NAME=URL", emissions_urls)},
+     NULL, LIST("NAME=URL", emissions_urls), NAMES(list_services)},
     {"emissions.interval", "time between queries of a provider; 0s: as often as it publishes",
      OPTIONS_PRICES, "0s", DURATION(emissions_interval_us, 0, 6 * HOUR)},
     {"emissions.embodied",
@@ -194,7 +218,7 @@ static const struct options_flag flags[] = {
     {"listen-address", "HOST:PORT, :PORT, [IPV6]:PORT or unix:PATH", OPTIONS_SERVING, ":9400",
      TEXT("ADDRESS", option_type_list, listen_addresses, PATH_MAX - 1), REPEATABLE},
     {"metrics-path", "HTTP path of the metrics", OPTIONS_SERVING, "/metrics",
-     TEXT("PATH", option_type_metrics_path, metrics_path, 255)},
+     TEXT("/PATH", option_type_metrics_path, metrics_path, 255)},
     {"page-interval", "shortest time between two states of the page; 0s: each is the newest",
      OPTIONS_SERVING, "0s", DURATION(page_interval_us, 0, HOUR)},
     {"history", "keep the last hour in memory (at most 1 MiB) for /api/v1/history", OPTIONS_SERVING,

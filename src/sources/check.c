@@ -34,12 +34,12 @@ static bool check_source(struct report *report, const struct source_ops *source,
     pthread_t thread;
 
     if (!check) {
-        report_add(report, source->name, VERDICT_MISSING, "free some memory", "out of memory");
+        report_add(report, source->name, VERDICT_FAILED, "free some memory", "out of memory");
         return true;
     }
     *check = (struct source_check){source, context, *report};
     if (pthread_create(&thread, NULL, run_check, check) != 0) {
-        report_add(report, source->name, VERDICT_MISSING, "allow more threads",
+        report_add(report, source->name, VERDICT_FAILED, "allow more threads",
                    "cannot start a thread");
         return true;
     }
@@ -49,7 +49,7 @@ static bool check_source(struct report *report, const struct source_ops *source,
         *report = check->report;
         return true;
     }
-    report_add(report, source->name, VERDICT_MISSING,
+    report_add(report, source->name, VERDICT_FAILED,
                "look into the kernel's log and that of its daemon; the exporter goes on without it",
                "it has hung for %d s", PATIENCE_S);
     (void)TAKE_PTR(check);

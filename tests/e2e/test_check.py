@@ -6,6 +6,7 @@ the files anew; read the diff before you commit it.
 """
 import contextlib
 import difflib
+import json
 import os
 import pathlib
 import re
@@ -139,8 +140,8 @@ class Nodes(TestCase):
                    f"--path.rootfs={self.path('root')}", timeout=60, env={
                        **env, "LD_LIBRARY_PATH": f"{env['LD_LIBRARY_PATH']}:{FAKE_DCGM}", "FAKE_DCGM_SILENT": "1",
                        "FAKE_DCGM_GPUS": "GPU-00000000-0000-4000-8000-000000000000"})
-        self.assertEqual(0, done.returncode)
-        self.assertIn(b"missing  dcgm                     it has hung for 20 s\n", done.stdout)
+        self.assertEqual(3, done.returncode)
+        self.assertIn(b"failed   dcgm                     it has hung for 20 s\n", done.stdout)
         self.assertIn(b"ok       rapl ", done.stdout)
 
     def test_a_node_with_a_gpu_that_counts_no_energy(self):
@@ -188,13 +189,26 @@ class Nodes(TestCase):
         return text, re.sub(r"\033\[\d*m", "", text)
 
     def test_words_have_colours_on_a_terminal_that_has_them(self):
-        self.make({**RAPL, **HWMON})
+        self.make({**RAPL, **HWMON, "class/hwmon/hwmon0/power1_average": "never\n"})
         text, plain = self.on_a_terminal()
         self.assertIn("\033[32mok      \033[0m rapl", text)
-        self.assertIn("\033[31mmissing \033[0m ipmi", text)
+        self.assertIn("\033[39mmissing \033[0m ipmi", text)
+        self.assertIn("\033[31mfailed  \033[0m hwmon", text)
         self.assertIn("\033[33mlimited \033[0m emissions", text)
         for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
             self.assertEqual((plain, plain), self.on_a_terminal(**env))
+
+    def test_the_name_of_a_board_controls_neither_the_terminal_nor_the_json(self):
+        self.make(RAPL)
+        with open(ROOT / "tests/fakes/nvml/scenarios/no-counter.trace", "rb") as file:
+            text = file.read().replace(b"name=NVIDIA_H200", b'name=\033]0;x\007"},{\xff', 1)
+        env = {**fake_gpus(""), "FAKE_NVML_SCENARIO": self.write("hostile.trace", text)}
+        flags = [f"--path.{name}={self.path(folder)}" for name, folder in
+                 (("procfs", "proc"), ("sysfs", "sys"), ("rootfs", "root"))]
+        self.assertIn(b'ok       gpu 0                    ?]0;x?"},{?, GPU-00000000', run("check", *flags, env=env).stdout)
+        report = json.loads(run("check", "--json", *flags, env=env).stdout)
+        board, = (finding for finding in report["findings"] if finding["what"] == "gpu 0")
+        self.assertRegex(board["detail"], '\\A\033\\]0;x\007"},{\ufffd, GPU-00000000')
 
     def test_a_name_does_not_control_the_terminal(self):
         self.make(RAPL)

@@ -262,12 +262,17 @@ class Texts(TestCase):
 
 class Check(TestCase):
     def check(self, *flags):
-        """On a node without a meter, of this one's processes: its status, its last line, its summary as JSON."""
-        os.makedirs(self.path("sys"), exist_ok=True)
-        flags = ("check", f"--path.sysfs={self.path('sys')}", "--no-collector.nvml", "--no-collector.ipmi", *flags)
+        """On a node without a meter and a runtime, of this one's processes: its status, its last line, its summary as
+        JSON."""
+        for folder in ("sys", "root"):
+            os.makedirs(self.path(folder), exist_ok=True)
+        flags = ("check", f"--path.sysfs={self.path('sys')}", f"--path.rootfs={self.path('root')}",
+                 "--no-collector.nvml", "--no-collector.ipmi", *flags)
         done, parsed = run(*flags), run(*flags, "--json")
+        report = json.loads(parsed.stdout)
         self.assertEqual((b"", done.returncode), (done.stderr, parsed.returncode))
-        return done.returncode, done.stdout.decode().splitlines()[-1], json.loads(parsed.stdout)["summary"]
+        self.assertEqual((1, done.returncode), (report["version"], report["summary"]["status"]))
+        return done.returncode, done.stdout.decode().splitlines()[-1], report["summary"]
 
     def test_without_a_meter_the_status_is_1_and_the_last_line_says_so(self):
         status, line, summary = self.check()
@@ -285,6 +290,25 @@ class Check(TestCase):
         status, line, summary = self.check()
         self.assertEqual((0, 1), (status, summary["meters"]))
         self.assertRegex(line, r"\A0 GPUs, 1 other meter, ")
+
+    def test_what_is_there_and_does_not_work_is_status_3_and_comes_first_in_the_last_line(self):
+        os.makedirs(self.path("sys/class/hwmon/hwmon0"))
+        self.write("sys/class/hwmon/hwmon0/name", b"power_meter\n")
+        self.write("sys/class/hwmon/hwmon0/power1_average", b"never\n")
+        status, line, summary = self.check("--model.idle-watts=1", "--model.full-watts=2")
+        self.assertEqual((3, 1), (status, summary["failed"]))
+        self.assertRegex(line, r"\A0 GPUs, .*; 1 failed, \d+ limited, \d+ missing\Z")
+        self.assertEqual(1, self.check()[0])  # nothing else can be measured
+        status, line, _ = self.check("--model.idle-watts=1", "--model.full-watts=2", "--no-collector.hwmon")
+        self.assertEqual(0, status)
+        self.assertNotIn("failed", line)
+
+    def test_a_runtime_that_does_not_answer_is_status_3(self):
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(self.path("docker.sock"))
+        status, _, summary = self.check(f"--docker-socket={self.path('docker.sock')}", "--model.idle-watts=1",
+                                        "--model.full-watts=2")
+        self.assertEqual((3, 1), (status, summary["failed"]))
 
     def test_flags_that_serve_refuses_are_status_2(self):
         status, line, _ = self.check("--cost.tariff-file=/nonexistent", "--model.idle-watts=1", "--model.full-watts=2")

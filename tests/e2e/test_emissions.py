@@ -303,7 +303,7 @@ class Check(EmissionsTestCase):
 
     def assert_remedy(self, service, remedy):
         finding = self.check(service)[f"emissions: {service.name}"]
-        self.assertEqual(("missing", remedy), (finding["verdict"], finding["remedy"]), finding)
+        self.assertEqual(("failed", remedy), (finding["verdict"], finding["remedy"]), finding)
 
     def test_an_error_is_told_to_its_end(self):
         rte = self.start(Rte)
@@ -343,7 +343,7 @@ class Check(EmissionsTestCase):
                 file.write("no_such_key: x\n")
             os.chmod(self.path("keys.yaml"), 0o600)
             found = self.check(rte, keys=False, more=(f"{flag}={self.path(name)}",))["emissions"]
-            self.assertEqual(("missing", f"correct the file of {flag}"), (found["verdict"], found["remedy"]))
+            self.assertEqual(("failed", f"correct the file of {flag}"), (found["verdict"], found["remedy"]))
         found = self.check(rte, more=("--emissions.primary=entsoe",))["emissions"]
         self.assertEqual("correct the flag", found["remedy"])
 

@@ -27,8 +27,10 @@ class Install(TestCase):
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
         installed = json.loads(subprocess.run(["meson", "introspect", build, "--installed"], capture_output=True,
                                               check=True).stdout).values()
-        self.assertEqual({"/usr/bin/wattribute", "/usr/lib/systemd/system/wattribute.service", "/etc/default/wattribute"},
-                         set(installed))
+        self.assertEqual({"/usr/bin/wattribute", "/usr/lib/systemd/system/wattribute.service", "/etc/default/wattribute",
+                          "/usr/share/man/man1", "/usr/share/man/man5", "/usr/share/zsh/site-functions/_wattribute",
+                          "/usr/share/bash-completion/completions/wattribute",
+                          "/usr/share/fish/vendor_completions.d/wattribute.fish"}, set(installed))
         for directory in map(os.path.dirname, installed):
             self.assertIn(directory, manual)
 

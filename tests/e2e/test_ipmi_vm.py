@@ -41,7 +41,7 @@ class Ipmi(TestCase):
         print(f"controllers: {found['controllers']}", *re.findall(".* ipmi .*", found["check"]), sep="")
         self.assertRegex(found["device"], r"^crw------- .* /dev/ipmi0")
         self.assertLessEqual(CONTROLLERS, set(found["controllers"].split()))
-        self.assertRegex(found["refused"], r"(?m)^limited +ipmi +cannot open /dev/ipmi0: not permitted; run as root")
+        self.assertRegex(found["refused"], r"(?m)^failed +ipmi +cannot open /dev/ipmi0: not permitted; run as root")
         self.assertIn("wattribute_build_info", found["page"])
         self.assertIn("msg=listening", found["log"])
         return found
@@ -70,7 +70,7 @@ class Ipmi(TestCase):
     def test_a_bmc_that_does_not_answer_is_down(self):
         with Bmc(self.path("bmc"), None) as bmc:
             found = self.boot(bmc.device)
-        self.assertRegex(found["check"], r"(?m)^limited +ipmi .*timeout \(completion code 0xc3\)")
+        self.assertRegex(found["check"], r"(?m)^failed +ipmi .*timeout \(completion code 0xc3\)")
         self.assertIn('wattribute_source_up{source="ipmi"} 0\n', found["page"])
         self.assertEqual(1, len(re.findall('(?m)"source is down.* source=ipmi ', found["log"])), found["log"])
 

@@ -216,7 +216,8 @@ class Verbs(TestCase):
         self.assertEqual(1, run("replay", trace).returncode)
 
     def test_check_tells_what_is_there(self):
-        done = run("check", "--json", env=fake("time-slicing.trace"))
+        done = run("check", "--json", f"--path.sysfs={self.directory}", f"--path.rootfs={self.directory}",
+                   env=fake("time-slicing.trace"))
         self.assertEqual(0, done.returncode, done)
         self.assertEqual(1, json.loads(done.stdout)["summary"]["gpus"])
         verdicts = {finding["what"]: finding["verdict"] for finding in json.loads(done.stdout)["findings"]}

@@ -384,7 +384,8 @@ class Start(RedfishTestCase):
 
 class Check(RedfishTestCase):
     def check(self, *flags, status):
-        ended = run("check", *flags, *(f"--no-collector.{source}" for source in ("nvml", "rapl", "hwmon", "cray", "ipmi")))
+        ended = run("check", *flags, f"--path.rootfs={self.directory}",
+                    *(f"--no-collector.{source}" for source in ("nvml", "rapl", "hwmon", "cray", "ipmi")))
         self.assertEqual(status, ended.returncode)
         text = ended.stdout.decode()
         self.assertNotIn(PASSWORD, text)

@@ -135,7 +135,8 @@ class Tariff(TestCase):
             self.assertEqual((2, 1), (len(exporter.log(UNUSABLE)), len(exporter.log(CHANGED))))
 
     def check(self, path, status=0):
-        result = run("check", "--json", "--model.idle-watts=1", "--model.full-watts=2", f"--cost.tariff-file={path}")
+        result = run("check", "--json", f"--path.sysfs={self.directory}", f"--path.rootfs={self.directory}",
+                     "--model.idle-watts=1", "--model.full-watts=2", f"--cost.tariff-file={path}")
         self.assertEqual(status, result.returncode, result.stderr)
         return [finding for finding in json.loads(result.stdout)["findings"] if finding["what"] == "tariff"]
 
@@ -145,7 +146,7 @@ class Tariff(TestCase):
         self.assertEqual("ok", good["verdict"])
         self.assertRegex(good["detail"], r"^0\.200000 EUR per kWh at \S+\+0[12]00$")
         wrong, = self.check(self.path("missing.yaml"), status=2)
-        self.assertEqual("missing", wrong["verdict"])
+        self.assertEqual("failed", wrong["verdict"])
         self.assertIn("No such file", wrong["detail"])
         self.assertIn("--cost.tariff-file", wrong["remedy"])
 

@@ -257,7 +257,7 @@ static void ipmi_check(const struct source_context *context, struct report *repo
                    "the BMC reports the node's power by DCMI: %u W", (unsigned)power.current_w);
     else
         report_add(report, "ipmi",
-                   r == -ENODEV || r == -EOPNOTSUPP ? VERDICT_MISSING : VERDICT_LIMITED, remedy,
+                   r == -ENODEV || r == -EOPNOTSUPP ? VERDICT_MISSING : VERDICT_FAILED, remedy,
                    "%s", err.text);
 }
 

@@ -402,7 +402,7 @@ static void check(struct report *report, const struct drm_card *card)
                    is_read && !metrics.is_known ? " that is known here, gpu_metrics is newer" : "",
                    is_apu(card, &metrics) ? "; it contains the processors" : "");
     else
-        report_add(report, what, VERDICT_MISSING,
+        report_add(report, what, VERDICT_FAILED,
                    "use a kernel with amdgpu's gpu_metrics (5.10 or newer), and mount the host's "
                    "/sys",
                    "neither gpu_metrics nor the power of hwmon can be read");

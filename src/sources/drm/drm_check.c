@@ -15,7 +15,7 @@ static void report_card(struct report *report, struct drm_shared *shared, uint32
 
     snprintf(what, sizeof(what), "gpu %u", index);
     if (drm_card_open(&card, &err) < 0) {
-        report_add(report, what, VERDICT_MISSING, "mount the host's /sys", "%s", err.text);
+        report_add(report, what, VERDICT_FAILED, "mount the host's /sys", "%s", err.text);
     } else {
         report->gpus++;
         report_add(report, what, VERDICT_OK, NULL, "%s, %s, %s, %zu die%s", card.name, card.uuid,

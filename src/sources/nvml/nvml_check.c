@@ -195,7 +195,7 @@ static void report_gpu(const struct source_context *context, struct report *repo
 
     snprintf(what, sizeof(what), "gpu %u", index);
     if (code != NVML_SUCCESS) {
-        report_add(report, what, VERDICT_MISSING,
+        report_add(report, what, VERDICT_FAILED,
                    "run as a user that may open /dev/nvidia*, or give the container this GPU", "%s",
                    nvml_library_error(nvml, code));
         return;
@@ -235,7 +235,8 @@ static void report_driver(const struct source_context *context, struct report *r
 
     if (code != NVML_SUCCESS) {
         report_add(
-            report, "nvidia driver", VERDICT_MISSING,
+            report, "nvidia driver",
+            code == NVML_DRIVER_NOT_LOADED ? VERDICT_MISSING : VERDICT_FAILED,
             code == NVML_NO_PERMISSION ? "run as a user that may open /dev/nvidia*"
             : code == NVML_LIB_RM_VERSION_MISMATCH
                 ? "reboot, or reload the driver: it was upgraded under the running kernel module"
@@ -248,8 +249,9 @@ static void report_driver(const struct source_context *context, struct report *r
     report_add(report, "nvidia driver", VERDICT_OK, NULL, "%.79s", driver);
     code = nvml->device_count(&count);
     if (code != NVML_SUCCESS || count == 0)
-        report_add(report, "gpus", VERDICT_MISSING, "give the container a GPU",
-                   "the driver shows none");
+        report_add(report, "gpus", code == NVML_SUCCESS ? VERDICT_MISSING : VERDICT_FAILED,
+                   "give the container a GPU", "%s",
+                   code == NVML_SUCCESS ? "the driver shows none" : nvml_library_error(nvml, code));
     for (uint32_t i = 0; i < MIN(count, (uint32_t)SAMPLE_GPU_MAX); i++)
         report_gpu(context, report, nvml, i);
     (void)nvml->shutdown();

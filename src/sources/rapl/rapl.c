@@ -329,7 +329,7 @@ static void rapl_check(const struct source_context *context, struct report *repo
     if (r == 0)
         report_meters(report, rapl);
     else if (r == -EACCES)
-        report_add(report, "rapl", VERDICT_MISSING,
+        report_add(report, "rapl", VERDICT_FAILED,
                    "run as root; or with CAP_PERFMON, and kernel.perf_event_paranoid at most 2; in "
                    "a container with the host's /sys mounted and --path.sysfs (docs/power.md)",
                    "%s", err.text);

@@ -201,7 +201,7 @@ static void cray_check(const struct source_context *context, struct report *repo
         cray_counters_close(&counters);
     }
     if (r < 0) {
-        report_add(report, "cray", VERDICT_MISSING, r == -EACCES ? "run as root" : NULL,
+        report_add(report, "cray", VERDICT_FAILED, r == -EACCES ? "run as root" : NULL,
                    "cray/pm_counters cannot be read: %s", strerror(-r));
         return;
     }
@@ -212,7 +212,7 @@ static void cray_check(const struct source_context *context, struct report *repo
         snprintf(what, sizeof(what), "cray: %s", files[file].name);
         report->meters += values[file].valid && !elsewhere && file != CRAY_POWER;
         if (!values[file].valid)
-            report_add(report, what, VERDICT_LIMITED, "check the file's mode, and the blade's log",
+            report_add(report, what, VERDICT_FAILED, "check the file's mode, and the blade's log",
                        "no usable value in cray/pm_counters/%s", files[file].name);
         else if (elsewhere)
             report_add(report, what, VERDICT_OK, NULL, "skipped: RAPL is finer");

@@ -275,7 +275,7 @@ static void report_meter(struct report *report, const struct host *host,
         report_add(report, what, VERDICT_OK, NULL, "%s, %" PRIu64 " W, %s", found->what,
                    value / 1000000, found->path);
     else
-        report_add(report, what, VERDICT_MISSING,
+        report_add(report, what, VERDICT_FAILED,
                    r == -EACCES ? "run as root" : "update the board's firmware", "%s, %s: %s",
                    found->what, found->path, r == -EACCES ? strerror(-r) : "no usable value");
 }
