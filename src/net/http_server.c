@@ -21,10 +21,13 @@ static const uint64_t SILENCE_MAX_US = 15 * USEC_PER_SEC;
 static enum MHD_Result send_reply(struct http_server *server, struct http_connection *c)
 {
     enum reply reply = c->request.reply;
+    struct MHD_Response *response = server->replies[reply];
 
-    return MHD_queue_response(c->mhd, http_responses_status(reply),
-                              reply == REPLY_PAGE ? c->request.page->response
-                                                  : server->replies[reply]);
+    if (reply == REPLY_PAGE)
+        response = c->request.page->response;
+    else if (reply == REPLY_ASSET || reply == REPLY_ASSET_UNCHANGED)
+        response = server->asset_responses[c->request.asset];
+    return MHD_queue_response(c->mhd, http_responses_status(reply), response);
 }
 
 static const char *find_header(const struct http_connection *c, const char *name)
@@ -92,13 +95,30 @@ static enum reply refuse_early(const struct http_server *server, struct http_con
     return REPLY_NONE;
 }
 
+static enum reply route_asset(const struct http_server *server, struct http_connection *c,
+                              const char *path, enum page_encoding encoding)
+{
+    const struct http_server_options *options = &server->options;
+    const struct http_asset *asset = assets_find(options->assets, options->asset_count, path);
+
+    if (!asset)
+        return REPLY_NOT_FOUND;
+    c->request.asset = (size_t)(asset - options->assets) * PAGE_ENCODINGS + encoding;
+    return assets_match_etag(find_header(c, "If-None-Match"), asset->variants[encoding].etag)
+               ? REPLY_ASSET_UNCHANGED
+               : REPLY_ASSET;
+}
+
 static enum reply route(struct http_server *server, struct http_connection *c, const char *url,
                         const char *method)
 {
     static const enum reply replies[] = {
-        [ROUTE_LANDING] = REPLY_LANDING,     [ROUTE_HEALTHY] = REPLY_HEALTHY,
-        [ROUTE_NOT_FOUND] = REPLY_NOT_FOUND, [ROUTE_METHOD_NOT_ALLOWED] = REPLY_METHOD_NOT_ALLOWED,
-        [ROUTE_METRICS] = REPLY_NONE,        [ROUTE_READY] = REPLY_NONE,
+        [ROUTE_LANDING] = REPLY_LANDING,
+        [ROUTE_HEALTHY] = REPLY_HEALTHY,
+        [ROUTE_METHOD_NOT_ALLOWED] = REPLY_METHOD_NOT_ALLOWED,
+        [ROUTE_METRICS] = REPLY_NONE,
+        [ROUTE_READY] = REPLY_NONE,
+        [ROUTE_OTHER] = REPLY_NONE,
     };
     struct route_request request = {method, request_check_path(url), find_header(c, "Accept"),
                                     find_header(c, "Accept-Encoding")};
@@ -109,6 +129,8 @@ static enum reply route(struct http_server *server, struct http_connection *c, c
         (decision.route == ROUTE_HEALTHY || decision.route == ROUTE_READY ||
          decision.route == ROUTE_METRICS))
         return REPLY_NO_ANSWER;
+    if (decision.route == ROUTE_OTHER)
+        return route_asset(server, c, request.path, decision.encoding);
     if (replies[decision.route] != REPLY_NONE)
         return replies[decision.route];
     c->request.wants_readiness = decision.route == ROUTE_READY;

@@ -11,6 +11,8 @@
 enum reply {
     REPLY_NONE,
     REPLY_PAGE,
+    REPLY_ASSET,
+    REPLY_ASSET_UNCHANGED,
     REPLY_LANDING,
     REPLY_HEALTHY,
     REPLY_READY,
@@ -51,6 +53,7 @@ struct http_connection {
         bool is_admitted;       /* may be answered */
         bool wants_readiness;   /* GET /-/ready: is there a page? */
         struct http_page *page; /* that it requests, or NULL */
+        size_t asset;           /* that it requests: index of asset_responses */
         enum reply reply;
         struct request_check check; /* of its head */
     } request;                      /* the current one */
@@ -90,6 +93,7 @@ struct http_server {
     const struct http_server_header *headers;              /* configured by the user */
     size_t header_count;
     struct MHD_Response *replies[REPLY_COUNT];
+    struct MHD_Response **asset_responses; /* [asset_count * PAGE_ENCODINGS] */
     struct http_page pages[HTTP_PAGES];
     size_t mapped_count; /* pages, old ones that are still being sent included */
 };

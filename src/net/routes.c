@@ -168,7 +168,7 @@ struct route_decision routes_decide(const struct route_request *request, const c
         {"/health", ROUTE_HEALTHY}, /* for liveness probes of other exporters */
         {"/-/ready", ROUTE_READY},
     };
-    struct route_decision decision = {.route = ROUTE_NOT_FOUND};
+    struct route_decision decision = {.route = ROUTE_OTHER};
 
     if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) {
         decision.route = ROUTE_METHOD_NOT_ALLOWED;
@@ -177,6 +177,7 @@ struct route_decision routes_decide(const struct route_request *request, const c
         decision.format = text_only ? PAGE_TEXT : negotiate_format(request->accept);
         decision.encoding = negotiate_encoding(request->accept_encoding);
     } else {
+        decision.encoding = negotiate_encoding(request->accept_encoding);
         for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
             if (strcmp(request->path, routes[i].path) == 0)
                 decision.route = routes[i].route;

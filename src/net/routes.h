@@ -13,7 +13,7 @@ enum route {
     ROUTE_METRICS,
     ROUTE_HEALTHY,
     ROUTE_READY,
-    ROUTE_NOT_FOUND,
+    ROUTE_OTHER, /* an asset, or nothing */
     ROUTE_METHOD_NOT_ALLOWED,
 };
 
@@ -27,7 +27,7 @@ struct route_request {
 struct route_decision {
     enum route route;
     enum page_format format;     /* meaningful for ROUTE_METRICS */
-    enum page_encoding encoding; /* meaningful for ROUTE_METRICS */
+    enum page_encoding encoding; /* likewise, and for ROUTE_OTHER */
 };
 
 /* `metrics_path` wins over every built-in path, also over "/". With `text_only`, the format is text
