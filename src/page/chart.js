@@ -4,13 +4,13 @@
 import { byId, element, fill, fillRows, setAttribute, setHidden, setText } from './dom.js';
 import * as format from './format.js';
 import { OWNER_NAMES } from './node.js';
-import { fillOf, inkOn, paintSwatch, styleOf } from './palette.js';
+import { fillOf, inkOn, paintSwatch, styleOf, variable } from './palette.js';
 
 const PADDING = [14, 12, 0, 0];
 const SPAN_MIN_S = 60;
+const LABEL_PLACES = 20; // that are tried
 const LABEL_FONT = '600 12px Inter, system-ui, sans-serif';
 
-const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const nameOf = (layer) => layer.name ?? OWNER_NAMES[layer.key];
 const height = () => (innerWidth < 640 ? 240 : 320);
 
@@ -85,7 +85,7 @@ export class Chart {
         y: { range: (_, least, most) => [0, Math.max(most * 1.08, 1)] },
       },
       axes: [
-        { ...axis, grid: { show: false }, space: 70, values: (_, ticks) => ticks.map((t) => this.#timeOf(t)) },
+        { ...axis, size: 32, grid: { show: false }, space: 70, values: (_, ticks) => ticks.map((t) => this.#timeOf(t)) },
         { ...axis, size: 58, space: 44, values: (_, ticks) => ticks.map((value) => format.watts(value).replace('.0 ', ' ')) },
       ],
       series: [
@@ -106,12 +106,12 @@ export class Chart {
   #timeOf(t) {
     const { x } = this.#model;
     const isShort = x.at(-1) - x[0] < 600;
-    return new Date(t * 1000).toLocaleTimeString([], { hour12: false, hour: '2-digit', minute: '2-digit', ...(isShort && { second: '2-digit' }) });
+    return isShort ? format.clock(t) : format.clock(t).replace(/:\d\d$/, '');
   }
 
-  // At the right end of each layer that is thick enough there.
+  // In each layer, as far to the right as it is thick enough.
   #drawNames(plot) {
-    const { layers, x } = this.#model;
+    const { layers } = this.#model;
     const scale = devicePixelRatio;
     const c = plot.ctx;
     c.save();
@@ -119,28 +119,40 @@ export class Chart {
     c.textAlign = 'right';
     c.textBaseline = 'middle';
     layers.forEach((layer, i) => {
-      const width = Math.ceil(c.measureText(nameOf(layer)).width) + 24 * scale;
-      const right = plot.bbox.left + plot.bbox.width;
-      if (width > plot.bbox.width / 2) return;
-      let top = -Infinity;
-      let bottom = Infinity;
-      for (let at = x.length - 1; at >= 0; at--) {
-        if (this.#stacked[i][at] === null) return;
-        top = Math.max(top, plot.valToPos(this.#stacked[i][at], 'y', true));
-        bottom = Math.min(bottom, plot.valToPos(i > 0 ? this.#stacked[i - 1][at] : 0, 'y', true));
-        if (plot.valToPos(x[at], 'x', true) < right - width) break;
-      }
-      if (bottom - top < 17 * scale) return;
+      const text = nameOf(layer);
+      const place = this.#roomFor(plot, i, c.measureText(text).width + 16 * scale, 17 * scale);
+      if (!place) return;
       const style = styleOf(layer.key);
       c.globalAlpha = this.#highlighted !== undefined && this.#highlighted !== layer.key ? 0.3 : 1;
       c.lineWidth = 3 * scale;
       c.lineJoin = 'round';
       c.strokeStyle = style.color;
       c.fillStyle = inkOn(style.color);
-      if (style.texture !== 'plain') c.strokeText(nameOf(layer), right - 10 * scale, (top + bottom) / 2);
-      c.fillText(nameOf(layer), right - 10 * scale, (top + bottom) / 2);
+      if (style.texture !== 'plain') c.strokeText(text, place.right - 8 * scale, place.middle);
+      c.fillText(text, place.right - 8 * scale, place.middle);
     });
     c.restore();
+  }
+
+  #roomFor(plot, layer, width, height) {
+    const upper = this.#stacked[layer];
+    const lower = this.#stacked[layer - 1];
+    const { left, width: all } = plot.bbox;
+    for (let step = 0; step < LABEL_PLACES; step++) {
+      const right = left + all * (1 - step / LABEL_PLACES);
+      if (right - width < left) return undefined;
+      const first = plot.posToIdx((right - width) / devicePixelRatio - left / devicePixelRatio);
+      const last = plot.posToIdx((right - left) / devicePixelRatio);
+      let top = -Infinity;
+      let bottom = Infinity;
+      for (let at = first; at <= last; at++) {
+        if (upper[at] === null) top = Infinity;
+        top = Math.max(top, plot.valToPos(upper[at], 'y', true));
+        bottom = Math.min(bottom, plot.valToPos(lower?.[at] ?? 0, 'y', true));
+      }
+      if (bottom - top >= height) return { right, middle: (top + bottom) / 2 };
+    }
+    return undefined;
   }
 
   // Values under the cursor, or the newest.

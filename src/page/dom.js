@@ -49,12 +49,14 @@ export function fillRows(body, rows) {
   });
 }
 
-// A table with a heading. `keep` is what it was the last time, if anything.
+// A table with a heading, without columns that are empty. `keep` is what it was the last time, if anything.
 export function smallTable(keep, title, columns, rows) {
   const table = keep ?? element('table', { className: 'small' }, element('caption', {}, title),
     element('thead', {}, element('tr')), element('tbody'));
-  fill(table.tHead.rows[0], columns, () => element('th', { scope: 'col' }), (cell, text) => setText(cell, text));
-  fillRows(table.tBodies[0], rows);
+  const isShown = columns.map((_, i) => rows.some((row) => row[i] !== ''));
+  const shown = (texts) => texts.filter((_, i) => isShown[i]);
+  fill(table.tHead.rows[0], shown(columns), () => element('th', { scope: 'col' }), (cell, text) => setText(cell, text));
+  fillRows(table.tBodies[0], rows.map(shown));
   setHidden(table, rows.length === 0);
   return table;
 }

@@ -68,9 +68,11 @@ export class Feed {
     const events = new EventSource(address('api/v1/events'));
     this.#events = events;
     events.addEventListener('node', (event) => {
+      const began = performance.now();
       this.#set('live');
       this.#watch();
-      this.#deliver(JSON.parse(event.data));
+      this.#on.node(JSON.parse(event.data));
+      performance.measure('read', { start: began });
     });
     events.addEventListener('open', () => this.#watch());
     events.addEventListener('error', () => {
@@ -110,7 +112,7 @@ export class Feed {
       const { status, body } = await ask('api/v1/node');
       if (run !== this.#run) return false;
       if (status === 200 && body) {
-        this.#deliver(body);
+        this.#on.node(body);
         return true;
       }
       this.#set(status === 401 ? 'denied' : status === 503 ? 'starting' : 'lost');
@@ -118,9 +120,5 @@ export class Feed {
       if (run === this.#run) this.#set('lost');
     }
     return false;
-  }
-
-  #deliver(node) {
-    this.#on.node(node);
   }
 }

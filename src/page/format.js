@@ -56,6 +56,7 @@ export function money(value, currency) {
   return `${number(value, decimals)} ${currency ?? ''}`.trimEnd();
 }
 
-export const clock = known((seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour12: false }));
-
-export const date = known((seconds) => new Date(seconds * 1000).toLocaleString([], { hour12: false }));
+const times = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+const dates = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+export const clock = known((seconds) => times.format(seconds * 1000));
+export const date = known((seconds) => dates.format(seconds * 1000));

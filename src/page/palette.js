@@ -8,6 +8,14 @@ const UNOWNED = {
   gap: ['--gap', 'dots'], others: ['--others', 'rising'],
 };
 
+const variables = new Map(); // of the style sheet, as each look costs a layout
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => variables.clear());
+
+export function variable(name) {
+  if (!variables.has(name)) variables.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return variables.get(name);
+}
+
 const places = new Map(); // in the palette, of workloads with a layer of the chart, by key
 
 function hash(text) {
@@ -32,8 +40,7 @@ export function reserve(keys) {
 export function styleOf(key) {
   const unowned = UNOWNED[/^(retired|other)\//.test(key) ? 'others' : key];
   if (unowned) {
-    const [variable, texture] = unowned;
-    return { color: getComputedStyle(document.documentElement).getPropertyValue(variable).trim(), texture };
+    return { color: variable(unowned[0]), texture: unowned[1] };
   }
   const place = places.get(key) ?? hash(key) % COUNT;
   return { color: HUES[place % HUES.length], texture: TEXTURES[Math.floor(place / HUES.length)] };
@@ -92,5 +99,4 @@ export function paintSwatch(node, key) {
   node.dataset.style = wanted;
   node.dataset.texture = style.texture;
   node.style.backgroundColor = style.color;
-  node.style.color = inkOn(style.color);
 }

@@ -5,7 +5,7 @@ import * as format from './format.js';
 import { OWNERS, imbalance, measuredWatts, meterName, meterOfGpu, nodeWatts, ownersOf, sharingName, sum, totalJoules, unownedWatts } from './node.js';
 import { paintSwatch } from './palette.js';
 
-const GPU_OWNERS_MAX = 8; // by name
+const GPU_OWNERS_MAX = 8; // workloads by name
 
 export function showHeadline(node) {
   const watts = nodeWatts(node);
@@ -56,7 +56,7 @@ function fillGpu(card, gpu, node) {
   const [head, shares, list, gauges, instances] = card.children;
   const [name, badge, power] = head.children;
   const meter = meterOfGpu(node, gpu);
-  const owners = meter === undefined ? [] : ownersOf(node, meter);
+  const owners = meter === undefined ? [] : merge(ownersOf(node, meter));
   const total = sum(owners.map(({ watts }) => watts)) ?? 0;
 
   setText(name, `GPU ${gpu.gpu} ${gpu.name ?? ''}`);
@@ -69,10 +69,7 @@ function fillGpu(card, gpu, node) {
     paintSwatch(part, owner.key);
     part.style.flexGrow = owner.watts / total;
   });
-  const more = owners.length - GPU_OWNERS_MAX;
-  const shown = more > 1 ? owners.slice(0, GPU_OWNERS_MAX) : owners;
-  fill(list, more > 1 ? [...shown, { key: 'others', name: `${more} more`, watts: sum(owners.slice(GPU_OWNERS_MAX).map(({ watts }) => watts)) }] : shown,
-    () => element('li', {}, element('span', { className: 'swatch', ariaHidden: 'true' }), element('span', { className: 'name' }), element('span', { className: 'value' })),
+  fill(list, owners, () => element('li', {}, element('span', { className: 'swatch', ariaHidden: 'true' }), element('span', { className: 'name' }), element('span', { className: 'value' })),
     (item, owner) => {
       paintSwatch(item.children[0], owner.key);
       setText(item.children[1], owner.name);
@@ -86,6 +83,15 @@ function fillGpu(card, gpu, node) {
   const made = smallTable(instances.firstElementChild, 'Instances', ['Instance', 'Profile', 'Power', 'Memory'], (gpu.instances ?? []).map((instance) => [
     String(instance.gpu_instance), instance.profile ?? '', format.watts(instance.watts), format.bytes(instance.memory_used_bytes)]));
   if (!instances.firstElementChild) instances.append(made);
+}
+
+// The smallest workloads as one.
+function merge(owners) {
+  const workloads = owners.filter(({ key }) => !OWNERS.includes(key));
+  const rest = workloads.slice(GPU_OWNERS_MAX);
+  if (rest.length < 2) return owners;
+  const others = { key: 'others', name: `${rest.length} more`, watts: sum(rest.map(({ watts }) => watts)) };
+  return [...workloads.slice(0, GPU_OWNERS_MAX), others, ...owners.slice(workloads.length)];
 }
 
 function showGauge(gauge, text, ratio) {

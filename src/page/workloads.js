@@ -214,8 +214,8 @@ export class Workloads {
     setText(made.title, titleOf(workload));
     setText(made.subtitle, subtitleOf(workload));
     COLUMNS.slice(1).forEach((column, i) => setText(made.cells[i], textOf(column, workload, this.#node)));
-    made.cells[1].style.setProperty('--share', COLUMNS[2].value(workload, this.#node) ?? 0);
-    made.cells[2].title = format.exactJoules(workload.energy_joules);
+    showShare(made.cells[1], COLUMNS[2].value(workload, this.#node), made.swatch);
+    setAttribute(made.cells[2], 'title', format.exactJoules(workload.energy_joules));
     if (made.details) fillDetails(made.details.firstElementChild, workload, this.#node);
   }
 
@@ -236,10 +236,19 @@ export class Workloads {
       if (key) paintSwatch(swatch, key);
       setText(label, name);
       COLUMNS.slice(1).forEach((column, i) => setText(row.cells[i + 1], textOf(column, sums, node)));
-      row.cells[2].style.setProperty('--share', COLUMNS[2].value(sums, node) ?? 0);
-      row.cells[3].title = format.exactJoules(energy);
+      showShare(row.cells[2], COLUMNS[2].value(sums, node), swatch);
+      setAttribute(row.cells[3], 'title', format.exactJoules(energy));
     });
   }
+}
+
+// A bar in the colour of the owner, in steps that can be seen.
+function showShare(cell, share, swatch) {
+  const bar = (share ?? 0).toFixed(3);
+  if (cell.dataset.share === bar) return;
+  cell.dataset.share = bar;
+  cell.style.setProperty('--share', bar);
+  cell.style.setProperty('--color', swatch.style.backgroundColor);
 }
 
 const DETAIL_NAMES = {
