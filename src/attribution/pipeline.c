@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attribution/grow.h"
 #include "core/macros.h"
 
 /* A row without names by then is shown without. A runtime that is slow but responds, as when it
@@ -65,6 +66,7 @@ void pipeline_free(struct pipeline *pipeline)
     node_overhead_done(&pipeline->overhead);
     node_done(&pipeline->node);
     free(pipeline->sightings.items);
+    free(pipeline->measured);
     ledger_free(pipeline->ledger);
     free(pipeline);
 }
@@ -109,6 +111,54 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
     return 0;
 }
 
+/* The count of a meter that is booked. 0 or -ENOMEM. */
+static int measure(struct pipeline *pipeline, uint32_t meter, uint64_t t_us, uint64_t counter_uj,
+                   uint64_t breaks)
+{
+    if (grow_zeroed(&pipeline->measured, &pipeline->measured_slots, meter + 1,
+                    sizeof(*pipeline->measured)) < 0)
+        return -ENOMEM;
+    measured_take(&pipeline->measured[meter], t_us, counter_uj, breaks);
+    return 0;
+}
+
+/* The rest has no counter: it is that of the whole node less those of the parts. Late ones among
+ * them make it go back for a while. */
+static int measure_overhead(struct pipeline *pipeline)
+{
+    const struct node_overhead *overhead = &pipeline->overhead;
+    const struct node_overhead_reading *now = &overhead->latest;
+    uint64_t counter_uj =
+        now->total_uj - now->parts_uj - (overhead->includes_gpus ? now->gpus_uj : 0);
+    uint64_t breaks = now->lapses + now->gpu_resets + ((uint64_t)now->meter_count << 32) +
+                      ((uint64_t)overhead->includes_gpus << 48);
+    const struct measured *before =
+        overhead->meter < pipeline->measured_slots ? &pipeline->measured[overhead->meter] : NULL;
+
+    if (before && before->breaks == breaks && (int64_t)(counter_uj - before->counter_uj) < 0)
+        counter_uj = before->counter_uj;
+    return measure(pipeline, overhead->meter, now->t_us, counter_uj, breaks);
+}
+
+/* What the hardware has counted, after its books are open. */
+static int measure_sample(struct pipeline *pipeline, const struct sample *sample)
+{
+    const struct gpu *gpu = pipeline->gpus[sample->gpu];
+    const struct node_meter *meter;
+
+    if (gpu && (sample->kind == SAMPLE_ENERGY || sample->kind == SAMPLE_INTEGRAL))
+        return measure(pipeline, gpu->meter, sample->t_us, sample->counter_uj, sample->kind);
+    if (sample->kind != SAMPLE_METER)
+        return 0;
+    meter = node_find_meter(&pipeline->node, &sample->meter);
+    if (meter && meter->meter != LEDGER_NONE && !meter->modelled)
+        return measure(pipeline, meter->meter, sample->t_us, sample->meter.counter_uj,
+                       sample->meter.breaks);
+    if (pipeline->overhead.meter != LEDGER_NONE && pipeline->overhead.latest.t_us == sample->t_us)
+        return measure_overhead(pipeline);
+    return 0;
+}
+
 int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, size_t count)
 {
     bool failed = false;
@@ -125,6 +175,7 @@ int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, siz
         } else if (gpu) {
             failed |= gpu_ingest(gpu, sample) < 0;
         }
+        failed |= measure_sample(pipeline, sample) < 0;
     }
     return failed ? -ENOMEM : 0;
 }

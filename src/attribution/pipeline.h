@@ -6,6 +6,7 @@
 
 #include "attribution/gpu/gpu.h"
 #include "attribution/gpu/program_archive.h"
+#include "attribution/measured.h"
 #include "attribution/node/node_overhead.h"
 
 /* Returns the names of an owner as far as they are known; false if more may come. They live until
@@ -44,6 +45,8 @@ struct pipeline {
     struct resumed_meters resumed;    /* of the previous run or gone, until they are read */
     struct node node;
     struct node_overhead overhead;
+    struct measured *measured; /* by the meter's index in the ledger */
+    size_t measured_slots;
     struct price price; /* the latest */
     char currency[4];   /* of the costs in the books, also if none is known now; "": none was */
 };

@@ -11,6 +11,9 @@
 /* A BMC is polled every 10 s, and may be late. */
 static const uint64_t NODE_STALE_US = 60 * USEC_PER_SEC;
 
+/* The rest of the node is booked once in five minutes, or not at all. */
+static const uint64_t BOOKED_STALE_US = 300 * USEC_PER_SEC;
+
 /* A snapshot being built. */
 struct builder {
     const struct pipeline *pipeline;
@@ -75,6 +78,25 @@ static bool is_held(const struct pipeline *pipeline, const struct ledger_identit
     return pipeline->options.find_names && !identity->is_named;
 }
 
+/* Starts the power of a meter with that of its unowned energy. */
+static void add_power(const struct builder *builder, uint32_t meter, struct snapshot_meter *to)
+{
+    const struct pipeline *pipeline = builder->pipeline;
+    const struct measured *measured =
+        meter < pipeline->measured_slots ? &pipeline->measured[meter] : NULL;
+
+    to->power_mw = to->measured_mw = -1;
+    if (measured && measured->read_us > 0 && is_fresh(builder, measured->read_us))
+        to->measured_mw = measured->power.power_mw;
+    if (ledger_meter(builder->ledger, meter)->settled_until_us + BOOKED_STALE_US < builder->now_us)
+        return;
+    to->power_mw = 0;
+    for (enum unowned owner = 0; owner < UNOWNED_COUNT; owner++) {
+        to->unowned_mw[owner] = ledger_unowned_power_mw(builder->ledger, meter, owner);
+        to->power_mw += to->unowned_mw[owner];
+    }
+}
+
 /* Adjusts meters so that on every page a meter is the sum of its rows: what the system used is
  * unowned, and what is held back is not settled yet. */
 static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter *meters)
@@ -89,9 +111,13 @@ static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter
             struct snapshot_meter *meter = &meters[at->meter];
             const struct account *account = &at->account;
             uint64_t energy_uj = account_total_uj(account);
+            double power_mw = meter->power_mw >= 0 ? ledger_power_mw(ledger, at) : 0;
 
+            if (workload->kind == WORKLOAD_SYSTEM || !is_held(pipeline, &workload->identity))
+                meter->power_mw += power_mw;
             if (workload->kind == WORKLOAD_SYSTEM) {
                 meter->unowned_uj[UNOWNED_SYSTEM] += energy_uj;
+                meter->unowned_mw[UNOWNED_SYSTEM] += power_mw;
                 bill_add(&meter->unowned_bill[UNOWNED_SYSTEM], &account->bill);
             } else if (is_held(pipeline, &workload->identity)) {
                 meter->energy_uj -= energy_uj;
@@ -130,6 +156,7 @@ static void add_meters(struct builder *builder)
             .energy_uj = from->energy_uj,
             .bill = from->bill,
             .unknown_gaps = from->unknown_gaps,
+            .settled_until_us = from->settled_until_us,
             .imbalance_uj = ledger_imbalance_uj(builder->ledger, i),
         };
         if (gpu) {
@@ -146,6 +173,7 @@ static void add_meters(struct builder *builder)
         }
         memcpy(to->unowned_uj, from->unowned_uj, sizeof(to->unowned_uj));
         memcpy(to->unowned_bill, from->unowned_bill, sizeof(to->unowned_bill));
+        add_power(builder, i, to);
     }
     fold_accounts(builder->pipeline, meters);
     builder->snapshot->meters = meters;
@@ -230,11 +258,15 @@ static void add_processes(struct builder *builder)
     for (uint32_t i = 0; i < ledger_counts(ledger)->process_slots; i++) {
         const struct ledger_process *from = ledger_process(ledger, i);
         struct snapshot_process *to = &processes[snapshot->process_count];
+        const struct ledger_workload *workload;
         const struct gpu *gpu;
 
         if (!from)
             continue;
+        workload = ledger_workload(ledger, from->workload);
         *to = (struct snapshot_process){
+            .kind = workload->kind,
+            .id = copy_text(builder, workload->id),
             .gpu = ledger_meter(ledger, from->meter)->gpu,
             .pid = from->pid,
             .superseded = from->superseded || is_replaced(pipeline, from->meter),
@@ -488,6 +520,7 @@ int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t
     const struct ledger_counts *counts = ledger_counts(pipeline->ledger);
     struct snapshot_gpu *gpus;
 
+    snapshot->time_us = now_us;
     snapshot->processes_dropped = counts->processes_dropped;
     snapshot->workloads_dropped = counts->workloads_dropped;
     snapshot->price = pipeline->price;

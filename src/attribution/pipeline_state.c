@@ -66,7 +66,8 @@ static void book_pending(struct pipeline *pipeline)
         uint32_t index;
 
         if (meter->is_booked && ledger_find_meter(pipeline->ledger, meter->kind, meter->id, &index))
-            ledger_book_gap(pipeline->ledger, index, meter->pending_uj);
+            ledger_book_gap(pipeline->ledger, index, meter->pending_uj, meter->read_us,
+                            meter->read_us);
         meter->pending_uj = 0;
     }
 }

@@ -44,27 +44,28 @@ static struct snapshot_child describe_child(const char *name, const struct child
 
 /* Until the books move, or it is a window old, as gauges must age; and for --page-interval at
  * least, which bounds the resolution in time of all that the page shows. */
-static bool is_snapshot_current(const struct collector *collector)
+static bool is_snapshot_current(const struct collector *collector, enum page_format format)
 {
     uint64_t age_us = collector_now_us(collector) - collector->snapshot_us;
+    uint64_t least_us = MAX(collector->options->page_interval_us,
+                            page_is_of_api(format) ? PAGE_API_INTERVAL_US : (uint64_t)0);
 
     if (collector->pages.generation == 0)
         return false;
     /* One without any meter shows nothing that could be too fine, and may be from the start. */
     if (collector->pages.snapshot.meter_count == 0 && collector->books_moved)
         return false;
-    return age_us < collector->options->page_interval_us ||
-           (!collector->books_moved && !collector->sources.has_changed &&
-            age_us < collector->options->sample_interval_us);
+    return age_us < least_us || (!collector->books_moved && !collector->sources.has_changed &&
+                                 age_us < collector->options->sample_interval_us);
 }
 
-static int refresh_snapshot(struct collector *collector)
+static int refresh_snapshot(struct collector *collector, enum page_format format)
 {
     uint64_t real_us = collector_real_us(collector);
     struct snapshot *snapshot = &collector->pages.snapshot;
     int r;
 
-    if (is_snapshot_current(collector))
+    if (is_snapshot_current(collector, format))
         return 0;
     (void)pipeline_fix_names(collector->pipeline, real_us); /* the rest at the next snapshot */
     if (!collector_save_page(collector))
@@ -98,38 +99,55 @@ static int refresh_snapshot(struct collector *collector)
     return 0;
 }
 
+/* The page, or why there is none. */
+static enum channel_status find_page(struct collector *collector,
+                                     const struct channel_request *request,
+                                     const struct page **ret_page)
+{
+    enum page_format format = (enum page_format)request->format;
+    enum page_encoding encoding = (enum page_encoding)request->encoding;
+    uint64_t now_us = collector_now_us(collector);
+    int r;
+
+    if (!collector->measured)
+        return CHANNEL_NOT_READY;
+    *ret_page = page_cache_find(&collector->pages, format, encoding, now_us);
+    if (*ret_page)
+        return (*ret_page)->generation == request->have_generation ? CHANNEL_UNCHANGED
+                                                                   : CHANNEL_BODY;
+    r = refresh_snapshot(collector, format);
+    if (r == -EAGAIN) {
+        log_debug("no page yet: the state is not written");
+        return CHANNEL_NOT_READY;
+    }
+    if (r < 0) {
+        log_error("out of memory: cannot take a snapshot");
+        return CHANNEL_FAILED;
+    }
+    if (request->have_generation == collector->pages.generation)
+        return CHANNEL_UNCHANGED;
+    if (page_cache_get(&collector->pages, format, encoding,
+                       pipeline_usage_version(collector->pipeline), now_us, ret_page) < 0) {
+        log_error("cannot render the page");
+        return CHANNEL_FAILED;
+    }
+    return CHANNEL_BODY;
+}
+
 static int answer(struct collector *collector, const struct channel_request *request)
 {
+    const struct page *page = NULL;
     struct channel_reply reply = {
-        .status = CHANNEL_NOT_READY,
+        .status = find_page(collector, request, &page),
         .format = request->format,
         .encoding = request->encoding,
     };
-    int fd = -1;
-    size_t size;
+    bool has_body = reply.status == CHANNEL_BODY;
 
-    if (collector->measured) {
-        int r = refresh_snapshot(collector);
-
-        reply.status = r == -EAGAIN ? CHANNEL_NOT_READY : CHANNEL_FAILED;
-        if (r == -EAGAIN) {
-            log_debug("no page yet: the state is not written");
-        } else if (r < 0) {
-            log_error("out of memory: cannot take a snapshot");
-        } else if (request->have_generation == collector->pages.generation) {
-            reply.status = CHANNEL_UNCHANGED;
-        } else if (page_cache_get(&collector->pages, (enum page_format)request->format,
-                                  (enum page_encoding)request->encoding,
-                                  pipeline_usage_version(collector->pipeline),
-                                  collector_now_us(collector), &fd, &size) < 0) {
-            log_error("cannot render the metrics page");
-        } else {
-            reply.status = CHANNEL_BODY;
-            reply.body_bytes = size;
-        }
-        reply.generation = collector->pages.generation;
-    }
-    return channel_send(collector->server.channel_fd, &reply, sizeof(reply), fd);
+    reply.generation = has_body ? page->generation : collector->pages.generation;
+    reply.body_bytes = has_body ? page->size : 0;
+    return channel_send(collector->server.channel_fd, &reply, sizeof(reply),
+                        has_body ? page->fd : -1);
 }
 
 /* Once: what becomes of the server later is ours to heal. */

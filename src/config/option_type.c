@@ -251,6 +251,11 @@ int option_type_metrics_path(struct options *options, const struct options_flag 
         return error_set(err, -EINVAL,
                          "%s: %s answers health checks; use another path, for example /metrics",
                          value->where, text);
+    if (strncmp(text, "/api/", strlen("/api/")) == 0)
+        return error_set(err, -EINVAL,
+                         "%s: paths below /api/ are of the API; use another one, for example "
+                         "/metrics",
+                         value->where);
     return option_type_text(options, flag, value, err);
 }
 

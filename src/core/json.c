@@ -47,3 +47,21 @@ void json_member_u64(struct buffer *out, const char *key, uint64_t value)
     json_key(out, key);
     buffer_u64(out, value);
 }
+
+void json_member_bool(struct buffer *out, const char *key, bool value)
+{
+    json_key(out, key);
+    buffer_str(out, value ? "true" : "false");
+}
+
+void json_member_fixed(struct buffer *out, const char *key, int64_t value, unsigned digits)
+{
+    json_key(out, key);
+    buffer_fixed(out, value, digits);
+}
+
+void json_element(struct buffer *out)
+{
+    if (out->len > 0 && out->data[out->len - 1] != '[')
+        buffer_char(out, ',');
+}

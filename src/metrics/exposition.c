@@ -5,8 +5,6 @@
 #include "core/macros.h"
 #include "metrics/exposition_private.h"
 
-static const char *const owner_words[UNOWNED_COUNT] = {"idle", "system", "unattributed", "gap"};
-
 void exposition_meter_labels(struct text *text, const struct snapshot_meter *meter)
 {
     text_label(text, "meter", meter_words[meter->kind]);
@@ -79,7 +77,7 @@ static void meter_families(struct text *text, const struct snapshot *snapshot)
         for (int owner = 0; owner < UNOWNED_COUNT; owner++) {
             text_sample(text);
             exposition_meter_labels(text, &snapshot->meters[i]);
-            text_label(text, "owner", owner_words[owner]);
+            text_label(text, "owner", unowned_words[owner]);
             text_value(text, (int64_t)snapshot->meters[i].unowned_uj[owner], MICRO);
         }
 }
@@ -124,9 +122,8 @@ void exposition_bill_value(struct text *text, const struct snapshot *snapshot, e
                            const struct bill *bill)
 {
     enum { BILLION = 1000000000 };
-    const unsigned __int128 unit = BILL_ONE / BILLION;
     const unsigned __int128 values[BILL_KINDS] = {bill->emission, bill->embodied, bill->cost};
-    unsigned __int128 billionths = values[kind] / unit + (values[kind] % unit >= unit / 2);
+    unsigned __int128 billionths = exposition_billionths(values[kind]);
 
     if (kind == BILL_COST)
         text_label(text, "currency", snapshot->price.cost.currency);
@@ -147,7 +144,7 @@ static void bill_family(struct text *text, const struct snapshot *snapshot, enum
             text_sample(text);
             exposition_meter_labels(text, meter);
             if (is_unowned)
-                text_label(text, "owner", owner_words[owner]);
+                text_label(text, "owner", unowned_words[owner]);
             exposition_bill_value(text, snapshot, kind, &bills[owner]);
         }
     }
@@ -274,17 +271,8 @@ static void gpu_instance_info(struct text *text, const struct snapshot_gpu *gpu)
 
 static void gpu_sharing(struct text *text, const struct snapshot_gpu *gpu)
 {
-    static const char *const modes[GPU_SHARING_MODES] = {
-        [GPU_SHARING_EXCLUSIVE] = "exclusive",
-        [GPU_SHARING_TIME_SLICED] = "time_sliced",
-        [GPU_SHARING_MPS] = "mps",
-        [GPU_SHARING_MIG] = "mig",
-        [GPU_SHARING_VGPU] = "vgpu",
-        [GPU_SHARING_PARTITIONED] = "partitioned",
-    };
-
     for (size_t m = 0; m < GPU_SHARING_MODES; m++)
-        gpu_row(text, gpu, "mode", modes[m], gpu->sharing == m);
+        gpu_row(text, gpu, "mode", gpu_sharing_words[m], gpu->sharing == m);
 }
 
 /* The gauge of a GPU, and those of its instances. */

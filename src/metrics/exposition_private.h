@@ -13,6 +13,14 @@ void exposition_meter_labels(struct text *text, const struct snapshot_meter *met
 
 bool exposition_bill_is_known(const struct snapshot *snapshot, enum bill_kind kind,
                               const struct snapshot_meter *meter);
+/* A part of a bill, in billionths of a gram or of the currency. */
+static inline unsigned __int128 exposition_billionths(unsigned __int128 bill)
+{
+    const unsigned __int128 unit = BILL_ONE / 1000000000;
+
+    return bill / unit + (bill % unit >= unit / 2);
+}
+
 /* Ends a sample: in grams, or in the currency with its label, rounded to billionths. */
 void exposition_bill_value(struct text *text, const struct snapshot *snapshot, enum bill_kind kind,
                            const struct bill *bill);

@@ -90,12 +90,6 @@ void exposition_processes(struct text *text, const struct snapshot *snapshot,
     }
 }
 
-static bool is_exposed(enum expose expose, enum workload_kind kind)
-{
-    return expose == EXPOSE_ALL || kind == WORKLOAD_POD ||
-           (expose == EXPOSE_CONTAINERS && kind == WORKLOAD_CONTAINER);
-}
-
 static void workload_labels(struct text *text, enum workload_kind kind, const char *id,
                             const struct workload_names *names)
 {
@@ -205,7 +199,7 @@ static void workload_info(struct text *text, const struct snapshot *snapshot, en
     for (size_t i = 0; i < snapshot->info_count; i++) {
         const struct snapshot_info *info = &snapshot->infos[i];
 
-        if (!is_exposed(expose, info->kind))
+        if (!expose_has(expose, info->kind))
             continue;
         text_row(text, 1, WHOLE, "kind", workload_words[info->kind], "id", info->id, "node",
                  snapshot->node, "namespace", info->namespace, "pod", info->pod, "container",
@@ -223,7 +217,7 @@ static void workload_allocations(struct text *text, const struct snapshot *snaps
     for (size_t i = 0; i < snapshot->allocation_count; i++) {
         const struct snapshot_allocation *allocation = &snapshot->allocations[i];
 
-        if (!is_exposed(expose, allocation->kind))
+        if (!expose_has(expose, allocation->kind))
             continue;
         text_sample(text);
         workload_labels(text, allocation->kind, allocation->id, &allocation->names);
@@ -252,7 +246,7 @@ void exposition_workloads(struct text *text, const struct snapshot *snapshot, en
     for (enum metric metric = METRIC_WORKLOAD_ENERGY; metric <= METRIC_WORKLOAD_COST; metric++) {
         text_family(text, metric);
         for (size_t i = 0; i < snapshot->workload_count; i++)
-            if (is_exposed(expose, snapshot->workloads[i].kind))
+            if (expose_has(expose, snapshot->workloads[i].kind))
                 workload_row(&rows, &snapshot->workloads[i], metric);
     }
     workload_info(text, snapshot, expose);
@@ -371,13 +365,13 @@ void exposition_usage(struct text *text, const struct snapshot *snapshot, enum e
         if (f == 0 || usage_families[f].metric != usage_families[f - 1].metric)
             text_family(text, usage_families[f].metric);
         for (size_t i = 0; i < snapshot->usage_count; i++)
-            if (is_exposed(expose, snapshot->usages[i].kind))
+            if (expose_has(expose, snapshot->usages[i].kind))
                 usage_field(&rows, &snapshot->usages[i], f);
     }
     for (enum metric metric = METRIC_WORKLOAD_MEMORY_WORKING_SET; metric < METRIC_COUNT; metric++) {
         text_family(text, metric);
         for (size_t i = 0; i < snapshot->usage_count; i++)
-            if (is_exposed(expose, snapshot->usages[i].kind))
+            if (expose_has(expose, snapshot->usages[i].kind))
                 usage_row(&rows, &snapshot->usages[i], metric);
     }
 }

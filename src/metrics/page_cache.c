@@ -5,6 +5,7 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
+#include "metrics/node_json.h"
 
 /* Scrapers come at least once a minute. Gauges must age, so usage is rendered anew after 15 s. */
 static const uint64_t REQUESTED_US = 60 * USEC_PER_SEC, OLD_US = 15 * USEC_PER_SEC;
@@ -13,22 +14,31 @@ void page_cache_init(struct page_cache *cache, const struct exposition_options *
 {
     *cache = (struct page_cache){.exposition = *exposition};
     snapshot_init(&cache->snapshot);
-    memset(cache->fds, -1, sizeof(cache->fds));
+    for (int format = 0; format < PAGE_FORMATS; format++)
+        for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++)
+            cache->pages[format][encoding].fd = -1;
+}
+
+static void drop_pages(struct page_cache *cache, int first, int end)
+{
+    for (int format = first; format < end; format++)
+        for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++) {
+            cleanup_close(&cache->pages[format][encoding].fd);
+            cache->pages[format][encoding].fd = -1;
+        }
 }
 
 void page_cache_renew(struct page_cache *cache)
 {
     snapshot_done(&cache->snapshot);
-    for (int format = 0; format < PAGE_FORMATS; format++)
-        for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++)
-            cleanup_close(&cache->fds[format][encoding]);
-    memset(cache->fds, -1, sizeof(cache->fds));
+    drop_pages(cache, 0, PAGE_NODE);
     cache->generation++;
 }
 
 void page_cache_done(struct page_cache *cache)
 {
     page_cache_renew(cache);
+    drop_pages(cache, PAGE_NODE, PAGE_FORMATS);
     gzip_part_done(&cache->usage.part);
 }
 
@@ -72,37 +82,91 @@ static bool has_usage(const struct usage_page *page, enum page_format format, ui
            now_us < page->made_us + OLD_US;
 }
 
-int page_cache_get(struct page_cache *cache, enum page_format format, enum page_encoding encoding,
-                   uint64_t usage_version, uint64_t now_us, int *ret_fd, size_t *ret_size)
+/* The metrics page. */
+static int render_metrics(struct page_cache *cache, enum page_format format,
+                          enum page_encoding encoding, uint64_t usage_version, uint64_t now_us,
+                          struct buffer *out)
 {
     struct exposition_options options = cache->exposition;
-    int *fd = &cache->fds[format][encoding], r = 0;
     struct usage_page *usage = &cache->usage;
-    struct buffer page;
+    bool is_prepared;
 
-    if (*fd < 0) {
-        options.format = format;
-        buffer_init(&page, SEALED_MAX_BYTES);
-        if (encoding == PAGE_GZIP) {
-            bool is_prepared = has_usage(usage, format, usage_version, now_us);
-
-            usage->requested_us = now_us;
-            usage->requested_format = format;
-            r = render_gzip(cache, &options, is_prepared ? &usage->part : NULL, &page);
-        } else {
-            exposition_render(&cache->snapshot, &options, EXPOSITION_ALL, &page);
-            r = buffer_failed(&page) ? -ENOMEM : 0;
-        }
-        if (r == 0)
-            r = fs_create_sealed(page.data, page.len, fd);
-        cache->sizes[format][encoding] = page.len;
-        buffer_done(&page);
+    options.format = format;
+    if (encoding == PAGE_IDENTITY) {
+        exposition_render(&cache->snapshot, &options, EXPOSITION_ALL, out);
+        return buffer_failed(out) ? -ENOMEM : 0;
     }
-    if (r < 0)
-        return r;
-    *ret_fd = *fd;
-    *ret_size = cache->sizes[format][encoding];
-    return 0;
+    is_prepared = has_usage(usage, format, usage_version, now_us);
+    usage->requested_us = now_us;
+    usage->requested_format = format;
+    return render_gzip(cache, &options, is_prepared ? &usage->part : NULL, out);
+}
+
+static void render_document(const struct page_cache *cache, struct buffer *out)
+{
+    node_json(&cache->snapshot,
+              &(struct node_json_options){.version = cache->exposition.version,
+                                          .expose = cache->exposition.expose,
+                                          .generation = cache->generation},
+              out);
+}
+
+static int render_api(const struct page_cache *cache, enum page_encoding encoding,
+                      struct buffer *out)
+{
+    struct gzip_part part = {0};
+    const struct gzip_part *const parts[] = {&part};
+    struct buffer text;
+    int r;
+
+    if (encoding == PAGE_IDENTITY) {
+        render_document(cache, out);
+        return buffer_failed(out) ? -ENOMEM : 0;
+    }
+    buffer_init(&text, SEALED_MAX_BYTES);
+    render_document(cache, &text);
+    r = buffer_failed(&text) ? -ENOMEM
+                             : gzip_part_make(&part, text.data, text.len, SEALED_MAX_BYTES);
+    buffer_done(&text);
+    if (r == 0)
+        r = gzip_join(parts, 1, out);
+    gzip_part_done(&part);
+    return r;
+}
+
+const struct page *page_cache_find(const struct page_cache *cache, enum page_format format,
+                                   enum page_encoding encoding, uint64_t now_us)
+{
+    const struct page *page = &cache->pages[format][encoding];
+
+    return page_is_of_api(format) && page->fd >= 0 && now_us < page->made_us + PAGE_API_INTERVAL_US
+               ? page
+               : NULL;
+}
+
+int page_cache_get(struct page_cache *cache, enum page_format format, enum page_encoding encoding,
+                   uint64_t usage_version, uint64_t now_us, const struct page **ret_page)
+{
+    struct page *page = &cache->pages[format][encoding];
+    _cleanup_close_ int fd = -1;
+    struct buffer bytes;
+    int r;
+
+    *ret_page = page;
+    if (page->fd >= 0 && page->generation == cache->generation)
+        return 0;
+    buffer_init(&bytes, SEALED_MAX_BYTES);
+    r = page_is_of_api(format)
+            ? render_api(cache, encoding, &bytes)
+            : render_metrics(cache, format, encoding, usage_version, now_us, &bytes);
+    if (r == 0)
+        r = fs_create_sealed(bytes.data, bytes.len, &fd);
+    if (r == 0) {
+        cleanup_close(&page->fd);
+        *page = (struct page){TAKE_FD(fd), bytes.len, cache->generation, now_us};
+    }
+    buffer_done(&bytes);
+    return r;
 }
 
 bool usage_page_is_wanted(const struct usage_page *page, uint64_t version, uint64_t now_us)

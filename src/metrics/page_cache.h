@@ -1,5 +1,6 @@
-/* The page: the newest snapshot, rendered at most once per format and encoding, when it is first
- * requested. All scrapers of a snapshot get the same bytes; without scrapers nothing is rendered.
+/* The pages: the newest snapshot, rendered at most once per format and encoding, when it is first
+ * requested. All readers of a snapshot get the same bytes; without readers nothing is rendered.
+ * Documents of the API are rendered at most once a second, however often there is a new snapshot.
  */
 #pragma once
 
@@ -9,6 +10,9 @@
 
 #include "core/gzip.h"
 #include "metrics/exposition.h"
+
+/* How long a document of the API is the newest. */
+#define PAGE_API_INTERVAL_US USEC_PER_SEC
 
 /* The usage of workloads, rendered and compressed when it changes and not when it is requested:
  * with a thousand workloads it is nearly all of the page, and changes only when the cgroups are
@@ -30,23 +34,36 @@ bool usage_page_is_wanted(const struct usage_page *page, uint64_t version, uint6
 int usage_page_make(struct usage_page *page, const struct snapshot *snapshot,
                     const struct exposition_options *options, uint64_t version, uint64_t now_us);
 
+struct page {
+    int fd; /* a sealed memfd; -1: not rendered */
+    size_t size;
+    uint64_t generation; /* of its snapshot */
+    uint64_t made_us;
+};
+
 struct page_cache {
     struct exposition_options exposition;
     struct usage_page usage;
     uint64_t generation; /* 0: no snapshot yet */
     struct snapshot snapshot;
-    int fds[PAGE_FORMATS][PAGE_ENCODINGS]; /* sealed memfds, or -1 */
-    size_t sizes[PAGE_FORMATS][PAGE_ENCODINGS];
+    struct page pages[PAGE_FORMATS][PAGE_ENCODINGS];
 };
 
 /* The strings of the options must outlive it. */
 void page_cache_init(struct page_cache *cache, const struct exposition_options *exposition);
 void page_cache_done(struct page_cache *cache);
 
-/* Drops the snapshot and its pages; the caller fills cache->snapshot anew. */
+/* Drops the snapshot and its pages, but for those of the API; the caller fills cache->snapshot
+ * anew.
+ */
 void page_cache_renew(struct page_cache *cache);
 
-/* A page in sealed memory, which the cache owns, until page_cache_renew. With gzip, usage that was
- * prepared for this version is used. 0 or -errno. */
+/* The page that is the newest without a look at the books, or NULL: one of the API. It is the
+ * cache's, like the next one, until another one is rendered. */
+const struct page *page_cache_find(const struct page_cache *cache, enum page_format format,
+                                   enum page_encoding encoding, uint64_t now_us);
+
+/* The page of the snapshot. With gzip, usage that was prepared for this version is used. 0 or
+ * -errno. */
 int page_cache_get(struct page_cache *cache, enum page_format format, enum page_encoding encoding,
-                   uint64_t usage_version, uint64_t now_us, int *ret_fd, size_t *ret_size);
+                   uint64_t usage_version, uint64_t now_us, const struct page **ret_page);

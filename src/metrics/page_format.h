@@ -1,5 +1,19 @@
-/* The variants of the metrics page. */
+/* The documents that the collector renders for the server: the metrics page in two formats, and
+ * those of the API. */
 #pragma once
 
-enum page_format { PAGE_TEXT, PAGE_OPENMETRICS, PAGE_FORMATS };
+#include <stdbool.h>
+
+enum page_format {
+    PAGE_TEXT,
+    PAGE_OPENMETRICS,
+    PAGE_NODE, /* of the API from here on: JSON */
+    PAGE_FORMATS,
+};
+
 enum page_encoding { PAGE_IDENTITY, PAGE_GZIP, PAGE_ENCODINGS };
+
+static inline bool page_is_of_api(enum page_format format)
+{
+    return format >= PAGE_NODE;
+}

@@ -1,6 +1,10 @@
 /* Policies that the operator chooses by flags. */
 #pragma once
 
+#include <stdbool.h>
+
+#include "model/workload.h"
+
 /* Who is charged for the idle floor of a GPU. */
 enum idle_policy {
     IDLE_POLICY_PROPORTIONAL, /* active workloads, by time share; `idle` if there are none */
@@ -29,6 +33,12 @@ enum expose {
     EXPOSE_CONTAINERS, /* containers, in pods and outside; no processes */
     EXPOSE_PODS,       /* containers of pods; no processes */
 };
+
+static inline bool expose_has(enum expose expose, enum workload_kind kind)
+{
+    return expose == EXPOSE_ALL || kind == WORKLOAD_POD ||
+           (expose == EXPOSE_CONTAINERS && kind == WORKLOAD_CONTAINER);
+}
 
 /* Other exporters whose metric names are shown, too; bits. */
 enum compat {

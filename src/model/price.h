@@ -101,6 +101,9 @@ static inline void bill_add_energy(struct bill *bill, uint64_t energy_uj, struct
 /* Accounts of energy that belongs to no workload. */
 enum unowned { UNOWNED_IDLE, UNOWNED_SYSTEM, UNOWNED_UNATTRIBUTED, UNOWNED_GAP, UNOWNED_COUNT };
 
+/* Values of the label `owner`. */
+extern const char *const unowned_words[UNOWNED_COUNT];
+
 /* Active: above the idle level in force. Idle: a share of that level. */
 enum tier { TIER_ACTIVE, TIER_IDLE, TIER_COUNT };
 

@@ -96,8 +96,7 @@ void report_print_json(const struct report *report, struct buffer *out)
     buffer_str(out, "],\n\"summary\":{");
     json_member_u64(out, "meters", report->meters);
     json_member_u64(out, "gpus", report->gpus);
-    json_key(out, "model");
-    buffer_str(out, report->has_model ? "true" : "false");
+    json_member_bool(out, "model", report->has_model);
     json_member_u64(out, "workloads", report->workloads);
     json_member_u64(out, "limited", count_verdicts(report, VERDICT_LIMITED));
     json_member_u64(out, "missing", count_verdicts(report, VERDICT_MISSING));

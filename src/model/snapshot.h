@@ -31,6 +31,11 @@ struct snapshot_meter {
     int64_t imbalance_uj;
     uint64_t resets;
     uint64_t unknown_gaps; /* restarts during which it was not counted */
+    /* Smoothed; < 0: unknown. What was booked is as of the last window that is settled, and the sum
+     * of its rows; what was measured is as of now. */
+    double power_mw, measured_mw;
+    uint64_t settled_until_us;        /* 0: nothing was booked yet */
+    double unowned_mw[UNOWNED_COUNT]; /* if power_mw is known */
 };
 
 /* A meter that is not booked. */
@@ -55,6 +60,9 @@ enum gpu_sharing {
     GPU_SHARING_PARTITIONED, /* AMD's partitions, or dies */
     GPU_SHARING_MODES,
 };
+
+/* Values of the label `mode`. */
+extern const char *const gpu_sharing_words[GPU_SHARING_MODES];
 
 /* A MIG device: a compute instance of a GPU instance. */
 struct snapshot_mig_device {
@@ -114,6 +122,8 @@ enum {
 };
 
 struct snapshot_process {
+    enum workload_kind kind; /* of its workload, with the id */
+    const char *id;
     uint32_t gpu;
     uint32_t pid;    /* 0: all those beyond --max-processes, or one that has none */
     bool unseen;     /* it has none: a vGPU, or a container whose processes are not visible */
@@ -210,6 +220,7 @@ struct snapshot_child {
 struct snapshot {
     struct arena arena; /* owns everything below */
 
+    uint64_t time_us;
     const struct snapshot_meter *meters;
     size_t meter_count;
     const struct snapshot_observed *observed;

@@ -1,6 +1,5 @@
 /* The words for what the model counts: label values, and words of traces. */
-#include "model/meter.h"
-#include "model/workload.h"
+#include "model/snapshot.h"
 
 const char *const meter_words[METER_KINDS] = {
     [METER_GPU] = "gpu",   [METER_PACKAGE] = "package",
@@ -8,6 +7,22 @@ const char *const meter_words[METER_KINDS] = {
     [METER_CORE] = "core", [METER_UNCORE] = "uncore",
     [METER_PSYS] = "psys", [METER_MODULE] = "module",
     [METER_NODE] = "node",
+};
+
+const char *const unowned_words[UNOWNED_COUNT] = {
+    [UNOWNED_IDLE] = "idle",
+    [UNOWNED_SYSTEM] = "system",
+    [UNOWNED_UNATTRIBUTED] = "unattributed",
+    [UNOWNED_GAP] = "gap",
+};
+
+const char *const gpu_sharing_words[GPU_SHARING_MODES] = {
+    [GPU_SHARING_EXCLUSIVE] = "exclusive",
+    [GPU_SHARING_TIME_SLICED] = "time_sliced",
+    [GPU_SHARING_MPS] = "mps",
+    [GPU_SHARING_MIG] = "mig",
+    [GPU_SHARING_VGPU] = "vgpu",
+    [GPU_SHARING_PARTITIONED] = "partitioned",
 };
 
 const char *const workload_words[WORKLOAD_KINDS] = {

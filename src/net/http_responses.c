@@ -1,14 +1,16 @@
 /* Responses: the fixed replies with the landing page, its assets, and the pages of metrics. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "core/buffer.h"
+#include "core/json.h"
 #include "core/macros.h"
 #include "net/http_server_private.h"
 
-enum { LANDING_CAP_BYTES = 64 * 1024 };
+enum { REPLY_CAP_BYTES = 64 * 1024, ERROR_MAX_BYTES = 256 };
 
 static const struct {
     unsigned status;
@@ -48,7 +50,6 @@ static const struct http_server_header html_headers[] = {
     {"Content-Security-Policy",
      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
      "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
-    {"X-Content-Type-Options", "nosniff"},
     {"Referrer-Policy", "no-referrer"},
     {"Cache-Control", "no-cache"},
 };
@@ -126,23 +127,52 @@ static void render_landing(const struct http_server_options *options, struct buf
     }
 }
 
-static struct MHD_Response *build_reply(enum reply reply, const struct buffer *landing,
-                                        struct header_list headers)
+/* "not found\n" as {"error":"not found"}. */
+static void render_error(enum reply reply, struct buffer *out)
 {
-    const bool html = reply == REPLY_LANDING;
-    const char *text = html ? landing->data : fixed_replies[reply].text;
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        html ? landing->len : strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY);
+    char text[ERROR_MAX_BYTES];
 
+    snprintf(text, sizeof(text), "%.*s", (int)strcspn(fixed_replies[reply].text, "\n"),
+             fixed_replies[reply].text);
+    buffer_char(out, '{');
+    json_member(out, "error", text);
+    buffer_char(out, '}');
+}
+
+static void render_reply(const struct http_server_options *options, enum reply reply,
+                         enum reply_syntax syntax, struct buffer *out)
+{
+    if (reply == REPLY_LANDING)
+        render_landing(options, out);
+    else if (syntax == REPLY_JSON)
+        render_error(reply, out);
+    else
+        buffer_str(out, fixed_replies[reply].text);
+}
+
+static struct MHD_Response *build_reply(const struct http_server_options *options, enum reply reply,
+                                        enum reply_syntax syntax, struct header_list headers)
+{
+    const char *type = reply == REPLY_LANDING ? "text/html; charset=utf-8"
+                       : syntax == REPLY_JSON ? "application/json"
+                                              : "text/plain; charset=utf-8";
+    struct MHD_Response *response = NULL;
+    struct buffer body;
+
+    buffer_init(&body, REPLY_CAP_BYTES);
+    render_reply(options, reply, syntax, &body);
+    if (!buffer_failed(&body) && body.len > 0)
+        response = MHD_create_response_from_buffer(body.len, body.data, MHD_RESPMEM_MUST_COPY);
+    buffer_done(&body);
     if (!response)
         return NULL;
-    if (header_add(response, "Content-Type",
-                   html ? "text/html; charset=utf-8" : "text/plain; charset=utf-8") &&
-        header_add_configured(response, headers) &&
-        (html ? header_add_html(response, headers)
-              : header_add_default(response, headers, "X-Content-Type-Options", "nosniff") &&
-                    header_add_default(response, headers, fixed_replies[reply].header,
-                                       fixed_replies[reply].value)))
+    if (header_add(response, "Content-Type", type) && header_add_configured(response, headers) &&
+        (reply != REPLY_LANDING || header_add_html(response, headers)) &&
+        header_add_default(response, headers, "X-Content-Type-Options", "nosniff") &&
+        header_add_default(response, headers, syntax == REPLY_JSON ? "Cache-Control" : NULL,
+                           "no-store") &&
+        header_add_default(response, headers, fixed_replies[reply].header,
+                           fixed_replies[reply].value))
         return response;
     MHD_destroy_response(response);
     return NULL;
@@ -161,7 +191,8 @@ static struct MHD_Response *build_asset(const struct http_asset *asset, enum pag
         header_add(response, "Vary", "Accept-Encoding") &&
         header_add(response, "ETag", asset->variants[encoding].etag) &&
         (encoding != PAGE_GZIP || header_add(response, "Content-Encoding", "gzip")) &&
-        header_add_configured(response, headers) && header_add_html(response, headers))
+        header_add_configured(response, headers) && header_add_html(response, headers) &&
+        header_add_default(response, headers, "X-Content-Type-Options", "nosniff"))
         return response;
     MHD_destroy_response(response);
     return NULL;
@@ -192,31 +223,28 @@ static struct MHD_Response **build_assets(const struct http_server_options *opti
     return built;
 }
 
-static void destroy_replies(struct MHD_Response *replies[REPLY_COUNT])
+static void destroy_replies(struct MHD_Response *replies[REPLY_SYNTAXES][REPLY_COUNT])
 {
-    for (size_t i = 0; i < REPLY_COUNT; i++)
-        if (replies[i])
-            MHD_destroy_response(replies[i]);
+    for (size_t syntax = 0; syntax < REPLY_SYNTAXES; syntax++)
+        for (size_t i = 0; i < REPLY_COUNT; i++)
+            if (replies[syntax][i])
+                MHD_destroy_response(replies[syntax][i]);
 }
 
 int http_server_set_headers(struct http_server *server, const struct http_server_header *headers,
                             size_t count)
 {
     struct header_list list = {headers, count};
-    struct MHD_Response *built[REPLY_COUNT] = {NULL}, **assets;
+    struct MHD_Response *built[REPLY_SYNTAXES][REPLY_COUNT] = {0};
+    struct MHD_Response **assets = build_assets(&server->options, list);
     size_t asset_count = server->options.asset_count * PAGE_ENCODINGS;
-    struct buffer landing;
-    bool ok;
+    bool ok = assets != NULL;
 
-    buffer_init(&landing, LANDING_CAP_BYTES);
-    render_landing(&server->options, &landing);
-    assets = build_assets(&server->options, list);
-    ok = assets && !buffer_failed(&landing) && landing.len > 0;
-    for (size_t reply = REPLY_LANDING; reply < REPLY_COUNT && ok; reply++) {
-        built[reply] = build_reply(reply, &landing, list);
-        ok = built[reply] != NULL;
-    }
-    buffer_done(&landing);
+    for (size_t syntax = 0; syntax < REPLY_SYNTAXES; syntax++)
+        for (size_t reply = REPLY_LANDING; reply < REPLY_COUNT && ok; reply++) {
+            built[syntax][reply] = build_reply(&server->options, reply, syntax, list);
+            ok = built[syntax][reply] != NULL;
+        }
     destroy_replies(ok ? server->replies : built);
     destroy_assets(ok ? server->asset_responses : assets, asset_count);
     if (!ok)
@@ -261,6 +289,8 @@ static int map_page(struct http_server *server, const struct http_page *page, in
                     struct MHD_Response **ret_response)
 {
     size_t index = (size_t)(page - server->pages);
+    const struct header_list headers = {server->headers, server->header_count};
+    enum page_format format = index / PAGE_ENCODINGS;
     /* Private: before Linux 6.7 a memfd sealed against writing cannot be mapped shared. */
     void *data = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
     struct MHD_Response *response;
@@ -282,10 +312,13 @@ static int map_page(struct http_server *server, const struct http_page *page, in
         return -ENOMEM;
     }
     /* Better no page than a compressed one without its header. */
-    if (!header_add(response, "Content-Type", routes_content_type(index / PAGE_ENCODINGS)) ||
+    if (!header_add(response, "Content-Type", routes_content_type(format)) ||
         !header_add(response, "Vary", "Accept, Accept-Encoding") ||
-        !header_add_configured(response,
-                               (struct header_list){server->headers, server->header_count}) ||
+        !header_add_configured(response, headers) ||
+        !header_add_default(response, headers, page_is_of_api(format) ? "Cache-Control" : NULL,
+                            "no-store") ||
+        !header_add_default(response, headers,
+                            page_is_of_api(format) ? "X-Content-Type-Options" : NULL, "nosniff") ||
         (index % PAGE_ENCODINGS == PAGE_GZIP &&
          !header_add(response, "Content-Encoding", "gzip"))) {
         MHD_destroy_response(response);
@@ -321,6 +354,8 @@ int http_server_deliver(struct http_server *server, enum page_format format,
     if (r == 0) {
         if (page->response)
             MHD_destroy_response(page->response);
+        else
+            server->page_count++;
         page->response = response;
         page->generation = generation;
     }

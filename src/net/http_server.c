@@ -21,7 +21,7 @@ static const uint64_t SILENCE_MAX_US = 15 * USEC_PER_SEC;
 static enum MHD_Result send_reply(struct http_server *server, struct http_connection *c)
 {
     enum reply reply = c->request.reply;
-    struct MHD_Response *response = server->replies[reply];
+    struct MHD_Response *response = server->replies[c->request.is_of_api][reply];
 
     if (reply == REPLY_PAGE)
         response = c->request.page->response;
@@ -115,10 +115,11 @@ static enum reply route(struct http_server *server, struct http_connection *c, c
     static const enum reply replies[] = {
         [ROUTE_LANDING] = REPLY_LANDING,
         [ROUTE_HEALTHY] = REPLY_HEALTHY,
+        [ROUTE_NOT_FOUND] = REPLY_NOT_FOUND,
         [ROUTE_METHOD_NOT_ALLOWED] = REPLY_METHOD_NOT_ALLOWED,
         [ROUTE_METRICS] = REPLY_NONE,
         [ROUTE_READY] = REPLY_NONE,
-        [ROUTE_OTHER] = REPLY_NONE,
+        [ROUTE_API] = REPLY_NONE,
     };
     struct route_request request = {method, request_check_path(url), find_header(c, "Accept"),
                                     find_header(c, "Accept-Encoding")};
@@ -127,9 +128,9 @@ static enum reply route(struct http_server *server, struct http_connection *c, c
 
     if (http_server_is_silent(server) &&
         (decision.route == ROUTE_HEALTHY || decision.route == ROUTE_READY ||
-         decision.route == ROUTE_METRICS))
+         decision.route == ROUTE_METRICS || decision.route == ROUTE_API))
         return REPLY_NO_ANSWER;
-    if (decision.route == ROUTE_OTHER)
+    if (decision.route == ROUTE_NOT_FOUND)
         return route_asset(server, c, request.path, decision.encoding);
     if (replies[decision.route] != REPLY_NONE)
         return replies[decision.route];
@@ -205,6 +206,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         c->request.reply = refuse_early(server, c, method, version);
         return c->request.reply == REPLY_NONE ? MHD_YES : send_reply(server, c);
     }
+    c->request.is_of_api = routes_is_of_api(request_check_path(url));
     if (c->request.reply == REPLY_NONE && !c->request.is_admitted) {
         c->request.reply = authenticate(server, c);
         if (c->waits_in)
@@ -390,7 +392,7 @@ void http_server_run(struct http_server *server)
     MHD_run(server->daemon);
     /* Each reader holds the page that it was promised; slow ones must not hold one of every second.
      */
-    while (server->mapped_count > HTTP_PAGES_MAPPED_MAX &&
+    while (server->mapped_count > server->page_count + HTTP_OLD_PAGES_MAX &&
            (reader = http_connections_slowest_reader(server))) {
         http_connection_cut(server, reader);
         MHD_run(server->daemon);

@@ -31,6 +31,9 @@ enum reply {
     REPLY_COUNT,
 };
 
+/* How their texts are written. */
+enum reply_syntax { REPLY_PLAIN, REPLY_JSON, REPLY_SYNTAXES };
+
 enum connection_phase {
     CONNECTION_FRESH, /* from accept to the end of the first request's headers */
     CONNECTION_IDLE,  /* from a response to the end of the next request's headers */
@@ -52,6 +55,7 @@ struct http_connection {
         uint64_t check_id;      /* of its password, while that is being checked */
         bool is_admitted;       /* may be answered */
         bool wants_readiness;   /* GET /-/ready: is there a page? */
+        bool is_of_api;         /* errors are JSON */
         struct http_page *page; /* that it requests, or NULL */
         size_t asset;           /* that it requests: index of asset_responses */
         enum reply reply;
@@ -71,8 +75,8 @@ struct http_page {
 
 enum {
     HTTP_PAGES = PAGE_FORMATS * PAGE_ENCODINGS,
-    /* The newest of each, and as many older ones that are still being sent. */
-    HTTP_PAGES_MAPPED_MAX = 2 * HTTP_PAGES,
+    /* That are still being sent, beside the newest of each. */
+    HTTP_OLD_PAGES_MAX = 7,
 };
 
 struct http_server {
@@ -92,10 +96,11 @@ struct http_server {
     struct tls *tls;                                       /* for new connections */
     const struct http_server_header *headers;              /* configured by the user */
     size_t header_count;
-    struct MHD_Response *replies[REPLY_COUNT];
+    struct MHD_Response *replies[REPLY_SYNTAXES][REPLY_COUNT];
     struct MHD_Response **asset_responses; /* [asset_count * PAGE_ENCODINGS] */
     struct http_page pages[HTTP_PAGES];
-    size_t mapped_count; /* pages, old ones that are still being sent included */
+    size_t mapped_count; /* pages: the newest, and old ones that are still being sent */
+    size_t page_count;   /* the newest alone */
 };
 
 static inline uint64_t http_server_now_us(const struct http_server *server)

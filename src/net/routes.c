@@ -162,13 +162,13 @@ struct route_decision routes_decide(const struct route_request *request, const c
     static const struct {
         const char *path;
         enum route route;
+        enum page_format format;
     } routes[] = {
-        {"/", ROUTE_LANDING},
-        {"/-/healthy", ROUTE_HEALTHY},
-        {"/health", ROUTE_HEALTHY}, /* for liveness probes of other exporters */
-        {"/-/ready", ROUTE_READY},
+        {"/", ROUTE_LANDING, 0},       {"/-/healthy", ROUTE_HEALTHY, 0},
+        {"/health", ROUTE_HEALTHY, 0}, /* for liveness probes of other exporters */
+        {"/-/ready", ROUTE_READY, 0},  {"/api/v1/node", ROUTE_API, PAGE_NODE},
     };
-    struct route_decision decision = {.route = ROUTE_OTHER};
+    struct route_decision decision = {.route = ROUTE_NOT_FOUND};
 
     if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) {
         decision.route = ROUTE_METHOD_NOT_ALLOWED;
@@ -179,14 +179,23 @@ struct route_decision routes_decide(const struct route_request *request, const c
     } else {
         decision.encoding = negotiate_encoding(request->accept_encoding);
         for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
-            if (strcmp(request->path, routes[i].path) == 0)
+            if (strcmp(request->path, routes[i].path) == 0) {
                 decision.route = routes[i].route;
+                decision.format = routes[i].format;
+            }
     }
     return decision;
 }
 
+bool routes_is_of_api(const char *path)
+{
+    return strncmp(path, "/api/", strlen("/api/")) == 0;
+}
+
 const char *routes_content_type(enum page_format format)
 {
+    if (page_is_of_api(format))
+        return "application/json";
     return format == PAGE_OPENMETRICS ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                                       : "text/plain; version=0.0.4; charset=utf-8";
 }

@@ -11,9 +11,10 @@
 enum route {
     ROUTE_LANDING,
     ROUTE_METRICS,
+    ROUTE_API, /* a document of it */
     ROUTE_HEALTHY,
     ROUTE_READY,
-    ROUTE_OTHER, /* an asset, or nothing */
+    ROUTE_NOT_FOUND, /* an asset, or nothing */
     ROUTE_METHOD_NOT_ALLOWED,
 };
 
@@ -26,13 +27,16 @@ struct route_request {
 
 struct route_decision {
     enum route route;
-    enum page_format format;     /* meaningful for ROUTE_METRICS */
-    enum page_encoding encoding; /* likewise, and for ROUTE_OTHER */
+    enum page_format format;     /* meaningful for ROUTE_METRICS and ROUTE_API */
+    enum page_encoding encoding; /* likewise, and for an asset */
 };
 
 /* `metrics_path` wins over every built-in path, also over "/". With `text_only`, the format is text
  * 0.0.4 whatever the request accepts. */
 struct route_decision routes_decide(const struct route_request *request, const char *metrics_path,
                                     bool text_only);
+
+/* Is it below the API, where errors are JSON, too? */
+bool routes_is_of_api(const char *path);
 
 const char *routes_content_type(enum page_format format);

@@ -141,18 +141,22 @@ static struct snapshot *books(const struct pipeline *pipeline)
     for (uint32_t m = 0; m < snapshot->meter_count; m++) {
         const struct snapshot_meter *meter = &snapshot->meters[m];
         uint64_t unowned = 0, workloads = 0;
+        double power_mw = meter->power_mw;
         struct bill bill = meter->bill, imbalance = bill_imbalance(pipeline->ledger, m);
 
         for (int i = 0; i < UNOWNED_COUNT; i++) {
             unowned += meter->unowned_uj[i];
+            power_mw -= meter->unowned_mw[i];
             bill_subtract(&bill, &meter->unowned_bill[i]);
         }
         for (size_t i = 0; i < snapshot->workload_count; i++)
             if (snapshot->workloads[i].meter == m) {
                 workloads += account_total_uj(&snapshot->workloads[i].account);
+                power_mw -= MAX(snapshot->workloads[i].power_mw, 0.0);
                 bill_subtract(&bill, &snapshot->workloads[i].account.bill);
             }
         assert_int_equal(meter->imbalance_uj, 0);
+        assert_true(meter->power_mw < 0 || (power_mw < 1e-3 && power_mw > -1e-3));
         assert_true(bill.emission == 0 && bill.cost == 0 && bill.embodied == 0);
         assert_true(imbalance.emission == 0 && imbalance.cost == 0 && imbalance.embodied == 0);
         assert_int_equal(meter->energy_uj, unowned + workloads);

@@ -249,7 +249,7 @@ static void time_between_two_windows_is_a_gap(void **state)
     (void)state;
     ledger = open_ledger();
     window(ledger, T0, T0 + SECOND, 9);
-    ledger_book_gap(ledger, GPU, 12345);
+    ledger_book_gap(ledger, GPU, 12345, 0, 0);
     assert_time(ledger, SECOND, SECOND, 0);
     window(ledger, T0 + 31 * SECOND, T0 + 32 * SECOND, 9);
     assert_time(ledger, 32 * SECOND, 2 * SECOND, 30 * SECOND);

@@ -1,6 +1,8 @@
 /* Processes and workloads in the books: identity, reuse, caps, retention. */
 #include "pipeline_fixture.h"
 
+#include <math.h>
+
 /* A second in which `pid` alone is listed and uses 100 J; returns the end of it. */
 static uint64_t second_of(struct pipeline *pipeline, uint32_t pid, uint64_t t_us)
 {
@@ -582,6 +584,62 @@ static void power_is_smoothed_and_fades_after_the_end(void **state)
     pipeline_free(pipeline);
 }
 
+static void booked_and_measured_power_agree_and_nobody_s_is_part_of_it(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    struct snapshot *snapshot;
+    uint64_t t = T0;
+
+    (void)state;
+    for (int i = 0; i < 60; i++)
+        t = second_of(pipeline, 5, t);
+    for (int i = 0; i < 10; i++)
+        t = empty_second(pipeline, t);
+    snapshot = books(pipeline);
+    assert_true(fabs(snapshot->meters[0].measured_mw - 100000) < 500);
+    assert_true(fabs(snapshot->meters[0].power_mw - 100000) < 500);
+    assert_true(snapshot->meters[0].unowned_mw[UNOWNED_IDLE] > 50000);
+    assert_true(snapshot->workloads[0].power_mw > 30000);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void power_does_not_grow_when_the_clock_is_set_back(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    uint64_t t = T0;
+
+    (void)state;
+    for (int i = 0; i < 60; i++)
+        t = second_of(pipeline, 5, t);
+    t = T0 - 3600 * SECOND;
+    energy(pipeline, 0, t, pipeline->gpus[0]->counter_uj);
+    for (int i = 0; i < 60; i++)
+        t = second_of(pipeline, 5, t);
+    assert_true(fabs(only_power_mw(pipeline->ledger) - 100000) < 500);
+    assert_true(fabs(pipeline->measured[0].power.power_mw - 100000) < 500);
+    pipeline_free(pipeline);
+}
+
+/* Windows before it are pending for a minute. */
+static void a_gap_is_no_power_before_its_time_has_come(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(patient_options());
+    struct snapshot *snapshot;
+    uint64_t t = T0;
+
+    (void)state;
+    for (int i = 0; i < 90; i++)
+        t = second_of_both(pipeline, 5, 6, t);
+    t += 30 * SECOND;
+    energy(pipeline, 0, t, pipeline->gpus[0]->counter_uj + 3000 * JOULE);
+    snapshot = books(pipeline);
+    assert_true(snapshot->meters[0].unowned_uj[UNOWNED_GAP] == 3000 * JOULE);
+    assert_true(snapshot->meters[0].power_mw > 90000 && snapshot->meters[0].power_mw < 100500);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
 /* A fixed sequence (Knuth's MMIX generator). */
 static uint64_t next(uint64_t *seed, uint64_t below)
 {
@@ -952,6 +1010,9 @@ int main(void)
         cmocka_unit_test(a_process_that_was_seen_in_the_future_is_forgotten_in_its_time),
         cmocka_unit_test(nothing_is_remembered_of_the_process_that_had_the_account_before),
         cmocka_unit_test(power_is_smoothed_and_fades_after_the_end),
+        cmocka_unit_test(booked_and_measured_power_agree_and_nobody_s_is_part_of_it),
+        cmocka_unit_test(power_does_not_grow_when_the_clock_is_set_back),
+        cmocka_unit_test(a_gap_is_no_power_before_its_time_has_come),
         cmocka_unit_test(whatever_comes_the_books_balance_and_nothing_is_ever_taken_back),
         cmocka_unit_test(joules_do_not_wait_for_names_but_are_held_back_until_they_come),
         cmocka_unit_test(names_are_fixed_when_they_are_first_shown),

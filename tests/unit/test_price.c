@@ -158,7 +158,7 @@ static void without_a_price_nothing_is_billed(void **state)
     (void)state;
     ledger = open_ledger();
     book(ledger, open_workload(ledger, 0), KWH_UJ, T0);
-    ledger_book_gap(ledger, 0, KWH_UJ);
+    ledger_book_gap(ledger, 0, KWH_UJ, 0, 0);
     assert_bill(ledger_meter(ledger, 0)->bill, 0, 0);
     ledger_free(ledger);
 }
@@ -277,7 +277,7 @@ static void in_any_history_bills_balance_and_are_the_integral_of_price_and_energ
             change_price(&history, t - below(&history, 5) * SECOND);
         book_at_random(&history, t);
         if (below(&history, 20) == 0) {
-            ledger_book_gap(history.ledger, 1, 12345);
+            ledger_book_gap(history.ledger, 1, 12345, 0, 0);
             integrate(&history, 1, 12345, t);
         }
         ledger_retire_workloads(history.ledger, t); /* all of them: there are no members */

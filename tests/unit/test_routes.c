@@ -28,9 +28,11 @@ static void every_path_has_its_route(void **state)
     assert_int_equal(route_of("GET", "/-/healthy"), ROUTE_HEALTHY);
     assert_int_equal(route_of("GET", "/health"), ROUTE_HEALTHY);
     assert_int_equal(route_of("GET", "/-/ready"), ROUTE_READY);
-    assert_int_equal(route_of("GET", "/metrics/"), ROUTE_OTHER);
-    assert_int_equal(route_of("GET", "/Metrics"), ROUTE_OTHER);
-    assert_int_equal(route_of("GET", ""), ROUTE_OTHER);
+    assert_int_equal(route_of("GET", "/api/v1/node"), ROUTE_API);
+    assert_int_equal(route_of("GET", "/api/v1/nodes"), ROUTE_NOT_FOUND);
+    assert_int_equal(route_of("GET", "/metrics/"), ROUTE_NOT_FOUND);
+    assert_int_equal(route_of("GET", "/Metrics"), ROUTE_NOT_FOUND);
+    assert_int_equal(route_of("GET", ""), ROUTE_NOT_FOUND);
 }
 
 static void only_get_and_head_are_allowed(void **state)
@@ -47,7 +49,7 @@ static void the_metrics_path_wins_over_the_landing_page(void **state)
 {
     (void)state;
     assert_int_equal(decide("GET", "/", NULL, NULL, "/").route, ROUTE_METRICS);
-    assert_int_equal(decide("GET", "/metrics", NULL, NULL, "/").route, ROUTE_OTHER);
+    assert_int_equal(decide("GET", "/metrics", NULL, NULL, "/").route, ROUTE_NOT_FOUND);
     assert_int_equal(decide("GET", "/-/ready", NULL, NULL, "/").route, ROUTE_READY);
     assert_int_equal(decide("GET", "/power", NULL, NULL, "/power").route, ROUTE_METRICS);
 }

@@ -35,12 +35,13 @@ static struct buffer get(struct page_cache *cache, enum page_format format,
     char block[4096];
     struct buffer page;
     struct error err;
-    size_t size, len;
+    const struct page *got;
+    size_t len;
     int fd;
 
     buffer_init(&page, CAP_BYTES);
-    assert_int_equal(page_cache_get(cache, format, encoding, version, now_us, &fd, &size), 0);
-    fd = dup(fd);
+    assert_int_equal(page_cache_get(cache, format, encoding, version, now_us, &got), 0);
+    fd = dup(got->fd);
     assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
     assert_int_equal(gzip_reader_open(fd, &reader), 0);
     do {

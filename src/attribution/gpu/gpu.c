@@ -236,7 +236,7 @@ static void set_clock_back(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
         ledger_see_process(gpu->ledger, window->presences[i].process, t_us);
     if (counter_uj >= gpu->counter_uj &&
         is_plausible(gpu, counter_uj - gpu->counter_uj, gap_us(gpu)))
-        ledger_book_gap(gpu->ledger, gpu->meter, counter_uj - gpu->counter_uj);
+        ledger_book_gap(gpu->ledger, gpu->meter, counter_uj - gpu->counter_uj, t_us, t_us);
     else
         gpu->resets++;
     restart_at(gpu, t_us, counter_uj);
@@ -283,7 +283,7 @@ static void end_downtime(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
     bool is_known = is_plausible(gpu, gap_uj, elapsed_us);
 
     if (is_known)
-        ledger_book_gap(gpu->ledger, gpu->meter, gap_uj);
+        ledger_book_gap(gpu->ledger, gpu->meter, gap_uj, gpu->tick_us, t_us);
     if (is_reset || !is_known) {
         ledger_note_unknown_gap(gpu->ledger, gpu->meter);
         gpu->resets++;
@@ -310,10 +310,10 @@ static void take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
         gpu->resets++;
         /* After a reset the counter has counted from 0; an impossible jump means nothing. */
         if (counter_uj < gpu->counter_uj && is_plausible(gpu, counter_uj, elapsed_us))
-            ledger_book_gap(gpu->ledger, gpu->meter, counter_uj);
+            ledger_book_gap(gpu->ledger, gpu->meter, counter_uj, gpu->tick_us, t_us);
         restart_at(gpu, t_us, counter_uj);
     } else if (elapsed_us > gap_us(gpu)) {
-        ledger_book_gap(gpu->ledger, gpu->meter, delta_uj);
+        ledger_book_gap(gpu->ledger, gpu->meter, delta_uj, gpu->tick_us, t_us);
         restart_at(gpu, t_us, counter_uj);
     } else {
         gpu->counter_uj = counter_uj;

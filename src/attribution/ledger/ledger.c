@@ -123,28 +123,56 @@ int ledger_add_meter(struct ledger *ledger, enum meter_kind kind, const char *me
     return 0;
 }
 
-/* Folds a window's energy into the account's smoothed power. */
-static void smooth_power(struct ledger_account *account, uint64_t energy_uj, uint64_t start_us,
-                         uint64_t end_us)
+void ledger_power_add(struct ledger_power *power, uint64_t energy_uj, uint64_t start_us,
+                      uint64_t end_us)
 {
-    double duration_us = (double)(end_us - start_us);
+    double duration_us = end_us > start_us ? (double)(end_us - start_us) : 0;
 
-    if (end_us > account->power_us) {
-        account->power_mw *= exp(-(double)(end_us - account->power_us) / POWER_SMOOTHING_US);
-        account->power_us = end_us;
+    if (end_us > power->until_us) {
+        power->power_mw *= exp(-(double)(end_us - power->until_us) / POWER_SMOOTHING_US);
+        power->until_us = end_us;
     }
     if (duration_us > 0)
-        account->power_mw +=
+        power->power_mw +=
             (double)energy_uj * 1000 / duration_us * (1 - exp(-duration_us / POWER_SMOOTHING_US));
+}
+
+double ledger_power_at(const struct ledger_power *power, uint64_t t_us)
+{
+    if (t_us <= power->until_us)
+        return power->power_mw;
+    return power->power_mw * exp(-(double)(t_us - power->until_us) / POWER_SMOOTHING_US);
 }
 
 double ledger_power_mw(const struct ledger *ledger, const struct ledger_account *account)
 {
-    uint64_t until_us = ledger->meters[account->meter].settled_until_us;
+    return ledger_power_at(&account->power, ledger->meters[account->meter].settled_until_us);
+}
 
-    if (until_us <= account->power_us)
-        return account->power_mw;
-    return account->power_mw * exp(-(double)(until_us - account->power_us) / POWER_SMOOTHING_US);
+double ledger_unowned_power_mw(const struct ledger *ledger, uint32_t meter, enum unowned owner)
+{
+    const struct ledger_meter *m = &ledger->meters[meter];
+    const struct ledger_power *power = &m->unowned_power[owner];
+
+    /* A gap is booked at once, and windows before it may still be pending. */
+    return power->until_us > m->settled_until_us ? 0 : ledger_power_at(power, m->settled_until_us);
+}
+
+/* The meter is settled up to here, which is earlier than before if the clock was set back: then no
+ * power is of a later time, or it would not fade before the clock has caught up. */
+static void settle_until(struct ledger *ledger, uint32_t meter, uint64_t t_us)
+{
+    struct ledger_meter *m = &ledger->meters[meter];
+    uint64_t before_us = m->settled_until_us;
+
+    m->settled_until_us = t_us;
+    if (t_us >= before_us)
+        return;
+    for (size_t i = 0; i < UNOWNED_COUNT; i++)
+        m->unowned_power[i].until_us = MIN(m->unowned_power[i].until_us, t_us);
+    for (size_t i = 0; i < ledger->counts.accounts; i++)
+        if (ledger->accounts[i].meter == meter)
+            ledger->accounts[i].power.until_us = MIN(ledger->accounts[i].power.until_us, t_us);
 }
 
 static void add_rate(struct ledger_rates *rates, uint64_t rate, uint64_t from_us)
@@ -262,20 +290,25 @@ void ledger_pass_time(struct ledger *ledger, uint32_t meter, uint64_t start_us, 
     (void)device_time(ledger, meter, 0, start_us, end_us);
 }
 
-static void book_unowned(struct ledger_meter *meter, enum unowned owner, uint64_t energy_uj,
-                         unsigned __int128 embodied, struct price_rate rate)
+/* What is booked of a meter, and over which time it was used. */
+struct part {
+    uint64_t energy_uj, start_us, end_us;
+    unsigned __int128 embodied;
+    struct price_rate rate;
+};
+
+static void book_unowned(struct ledger_meter *meter, enum unowned owner, const struct part *part)
 {
-    meter->unowned_uj[owner] += energy_uj;
-    meter->unowned_bill[owner].embodied += embodied;
-    bill_add_energy(&meter->unowned_bill[owner], energy_uj, rate);
+    meter->unowned_uj[owner] += part->energy_uj;
+    meter->unowned_bill[owner].embodied += part->embodied;
+    bill_add_energy(&meter->unowned_bill[owner], part->energy_uj, part->rate);
+    ledger_power_add(&meter->unowned_power[owner], part->energy_uj, part->start_us, part->end_us);
 }
 
-/* Books a part of the window from `start_us` to `end_us`, with `time_us` of its device time. */
-static int book_part(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t end_us,
-                     uint64_t time_us, const struct booking *booking)
+/* Books a part of a window. */
+static int book_part(struct ledger *ledger, uint32_t meter, const struct part *part,
+                     const struct booking *booking)
 {
-    const struct price_rate rate = ledger_rate_at(ledger, end_us);
-    const unsigned __int128 embodied = embodied_of(ledger, meter, time_us);
     struct ledger_process *process =
         booking->process != LEDGER_NONE ? &ledger->processes[booking->process] : NULL;
     uint32_t workload = process ? process->workload : booking->workload;
@@ -284,28 +317,27 @@ static int book_part(struct ledger *ledger, uint32_t meter, uint64_t start_us, u
     int r;
 
     if (!process && !booking->to_workload) {
-        book_unowned(&ledger->meters[meter], booking->unowned, booking->energy_uj, embodied, rate);
+        book_unowned(&ledger->meters[meter], booking->unowned, part);
         return 0;
     }
     r = ledger_open_account(ledger, workload, meter, &index);
     if (r < 0) { /* the energy is real: it is kept, without an owner */
-        book_unowned(&ledger->meters[meter], UNOWNED_UNATTRIBUTED, booking->energy_uj, embodied,
-                     rate);
+        book_unowned(&ledger->meters[meter], UNOWNED_UNATTRIBUTED, part);
         return r;
     }
     account = &ledger->accounts[index];
-    account->account.energy_uj[booking->tier][booking->method] += booking->energy_uj;
+    account->account.energy_uj[booking->tier][booking->method] += part->energy_uj;
     account->account.known_uj += booking->known_uj;
     account->account.uncertain_uj += booking->uncertain_uj;
-    account->account.bill.embodied += embodied;
-    bill_add_energy(&account->account.bill, booking->energy_uj, rate);
-    smooth_power(account, booking->energy_uj, start_us, end_us);
+    account->account.bill.embodied += part->embodied;
+    bill_add_energy(&account->account.bill, part->energy_uj, part->rate);
+    ledger_power_add(&account->power, part->energy_uj, part->start_us, part->end_us);
     if (ledger->kept_kinds & 1U << ledger->meters[meter].kind)
         ledger->workloads[workload].kept = true;
     if (!process)
         return 0;
-    *(booking->tier == TIER_ACTIVE ? &process->active_uj : &process->idle_uj) += booking->energy_uj;
-    process->measured_uj += booking->method == METHOD_MEASURED ? booking->energy_uj : 0;
+    *(booking->tier == TIER_ACTIVE ? &process->active_uj : &process->idle_uj) += part->energy_uj;
+    process->measured_uj += booking->method == METHOD_MEASURED ? part->energy_uj : 0;
     process->known_uj += booking->known_uj;
     process->uncertain_uj += booking->uncertain_uj;
     process->last_booked_us = ledger->latest_us;
@@ -322,21 +354,25 @@ int ledger_book(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint6
                 uint64_t end_us, const struct booking *bookings, size_t count)
 {
     uint64_t time_us = device_time(ledger, meter, energy_uj, start_us, end_us);
+    struct part part = {
+        .start_us = start_us, .end_us = end_us, .rate = ledger_rate_at(ledger, end_us)};
     uint64_t booked_uj = 0, booked_us = 0;
     int result = 0;
 
     book_meter(ledger, meter, energy_uj, end_us);
-    ledger->meters[meter].settled_until_us = end_us;
+    settle_until(ledger, meter, end_us);
     for (size_t i = 0; i < count; i++) {
         uint64_t until_us;
         int r;
 
         if (bookings[i].energy_uj == 0)
             continue;
+        part.energy_uj = bookings[i].energy_uj;
         /* Each has the time from where the energy before its own ends: no rounding loses any. */
         booked_uj += bookings[i].energy_uj;
         until_us = (uint64_t)((unsigned __int128)time_us * booked_uj / energy_uj);
-        r = book_part(ledger, meter, start_us, end_us, until_us - booked_us, &bookings[i]);
+        part.embodied = embodied_of(ledger, meter, until_us - booked_us);
+        r = book_part(ledger, meter, &part, &bookings[i]);
         result = r < 0 ? r : result;
         booked_us = until_us;
     }
@@ -352,11 +388,14 @@ void ledger_book_unattributed(struct ledger *ledger, uint32_t meter, uint64_t en
     (void)ledger_book(ledger, meter, energy_uj, start_us, end_us, &booking, 1);
 }
 
-void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj)
+void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint64_t start_us,
+                     uint64_t end_us)
 {
+    const struct part part = {energy_uj, start_us, end_us,
+                              .rate = ledger_rate_at(ledger, ledger->latest_us)};
+
     book_meter(ledger, meter, energy_uj, ledger->latest_us);
-    book_unowned(&ledger->meters[meter], UNOWNED_GAP, energy_uj, 0,
-                 ledger_rate_at(ledger, ledger->latest_us));
+    book_unowned(&ledger->meters[meter], UNOWNED_GAP, &part);
 }
 
 void ledger_drop_costs(struct ledger *ledger)

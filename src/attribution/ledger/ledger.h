@@ -35,6 +35,12 @@ struct ledger_device {
     uint64_t until_us; /* billed up to here, but for that; 0: not started */
 };
 
+/* Power, smoothed over about 10 s. */
+struct ledger_power {
+    double power_mw;
+    uint64_t until_us; /* as of then */
+};
+
 struct ledger_meter {
     enum meter_kind kind;
     char *meter_id;
@@ -42,9 +48,10 @@ struct ledger_meter {
     uint64_t energy_uj; /* settled */
     uint64_t settled_until_us;
     uint64_t unowned_uj[UNOWNED_COUNT];
-    uint64_t swept_uj;         /* of processes without an account by now */
-    uint64_t forget_before_us; /* see ledger_allow_forgetting */
-    uint64_t unknown_gaps;     /* see ledger_note_unknown_gap */
+    struct ledger_power unowned_power[UNOWNED_COUNT]; /* not of a previous run */
+    uint64_t swept_uj;                                /* of processes without an account by now */
+    uint64_t forget_before_us;                        /* see ledger_allow_forgetting */
+    uint64_t unknown_gaps;                            /* see ledger_note_unknown_gap */
     uint32_t overflow; /* process account of those cut by max_processes; LEDGER_NONE at first */
     struct account retired; /* of workloads without an account by now */
     struct bill bill;       /* of energy_uj */
@@ -103,8 +110,7 @@ struct ledger_account {
     uint32_t meter;
     uint32_t next; /* of the same workload */
     struct account account;
-    double power_mw; /* smoothed, as of power_us */
-    uint64_t power_us;
+    struct ledger_power power;
 };
 
 struct ledger_counts {
@@ -203,8 +209,10 @@ void ledger_book_unattributed(struct ledger *ledger, uint32_t meter, uint64_t en
 /* Advances the device time over a window without energy. */
 void ledger_pass_time(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t end_us);
 
-/* Books energy of unmonitored time, at the latest price. Its device time comes with the next. */
-void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj);
+/* Books energy of unmonitored time, at the latest price. Its device time comes with the next. Start
+ * and end are the same if nobody knows how long it took. */
+void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint64_t start_us,
+                     uint64_t end_us);
 
 /* Sets all costs to 0: the currency is another one. */
 void ledger_drop_costs(struct ledger *ledger);
@@ -251,8 +259,14 @@ bool ledger_next_unnamed(struct ledger *ledger, uint64_t now_us, struct ledger_u
 int ledger_fix_names(struct ledger *ledger, const struct ledger_unnamed *unnamed,
                      const struct workload_names *names);
 
-/* Power of an account, smoothed over about 10 s. */
+/* Power when the meter was last settled: all of a meter adds up. */
 double ledger_power_mw(const struct ledger *ledger, const struct ledger_account *account);
+double ledger_unowned_power_mw(const struct ledger *ledger, uint32_t meter, enum unowned owner);
+
+/* Folds in the energy of a window, which ends after the one before, or with it. */
+void ledger_power_add(struct ledger_power *power, uint64_t energy_uj, uint64_t start_us,
+                      uint64_t end_us);
+double ledger_power_at(const struct ledger_power *power, uint64_t t_us);
 
 /* The sum of a meter's accounts, of present and of retired workloads. */
 struct account ledger_owned(const struct ledger *ledger, uint32_t meter);

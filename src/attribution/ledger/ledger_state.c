@@ -134,8 +134,8 @@ static void code_accounts(struct coder *coder, struct ledger *ledger, uint32_t w
         }
         account = &ledger->accounts[next];
         code_account(coder, &account->account);
-        account->power_mw = code_double(coder, account->power_mw);
-        account->power_us = code_number(coder, account->power_us);
+        account->power.power_mw = code_double(coder, account->power.power_mw);
+        account->power.until_us = code_number(coder, account->power.until_us);
         next = account->next;
     }
 }

@@ -81,10 +81,14 @@ static void claim_energy(struct node *node, const struct node_meter *meter, uint
         resumed_meters_disown(node->resumed, meter->kind, meter->source);
 }
 
-static void book_gap(struct node *node, const struct node_meter *meter, uint64_t energy_uj)
+/* What was used since then (0: unknown), until the meter was last read. */
+static void book_gap(struct node *node, const struct node_meter *meter, uint64_t energy_uj,
+                     uint64_t since_us)
 {
+    uint64_t start_us = since_us > 0 ? MIN(since_us, meter->read_us) : meter->read_us;
+
     claim_energy(node, meter, energy_uj);
-    ledger_book_gap(node->ledger, meter->meter, energy_uj);
+    ledger_book_gap(node->ledger, meter->meter, energy_uj, start_us, meter->read_us);
 }
 
 /* Opens the books of meters. Not before a usage report: without one nothing can be divided. Where a
@@ -103,7 +107,7 @@ static bool open_books(struct node *node)
             continue;
         }
         if (is_new)
-            book_gap(node, meter, meter->base_uj);
+            book_gap(node, meter, meter->base_uj, 0);
         if (!is_new || meter->base_uj > 0)
             ledger_note_unknown_gap(node->ledger, meter->meter);
     }
@@ -165,7 +169,7 @@ static int resume_meter(struct node *node, struct node_meter *meter, uint64_t t_
         return -ENOMEM;
     /* What another source booked meanwhile is not known of this one. */
     is_known &= is_new || before->is_booked;
-    book_gap(node, meter, is_new ? meter->counter_uj : is_known ? gap_uj : 0);
+    book_gap(node, meter, is_new ? meter->counter_uj : is_known ? gap_uj : 0, before->read_us);
     if (!is_known)
         ledger_note_unknown_gap(node->ledger, meter->meter);
     return 0;
@@ -232,15 +236,20 @@ static int book_unattributed(struct node *node, struct node_meter *meter, uint64
     return failed ? -ENOMEM : 0;
 }
 
-static int take_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
+struct node_meter *node_find_meter(const struct node *node, const struct sample_meter *reading)
 {
-    struct node_meter *meter = NULL;
-    uint64_t counter_uj, before_us;
-
-    for (size_t i = 0; i < node->meter_count && !meter; i++)
+    for (size_t i = 0; i < node->meter_count; i++)
         if (node->meters[i].kind == reading->kind && strcmp(node->meters[i].id, reading->id) == 0 &&
             strcmp(node->meters[i].source, reading->source) == 0)
-            meter = &node->meters[i];
+            return &node->meters[i];
+    return NULL;
+}
+
+static int take_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
+{
+    struct node_meter *meter = node_find_meter(node, reading);
+    uint64_t counter_uj, before_us;
+
     if (!meter)
         return add_meter(node, t_us, reading);
     if (is_superseded(node, meter))
@@ -357,7 +366,7 @@ static int take_usage(struct node *node, uint64_t t_us, const struct sample_usag
         if (meter->meter != LEDGER_NONE && !can_settle)
             continue; /* the next report settles it */
         if (meter->meter != LEDGER_NONE && usage->is_first)
-            book_gap(node, meter, meter->pending_uj);
+            book_gap(node, meter, meter->pending_uj, node->settled_until_us);
         else if (meter->meter != LEDGER_NONE)
             failed |= settle_meter(node, meter, t_us, usage) < 0;
         meter->pending_uj = meter->pending_idle_uj = 0;
@@ -390,7 +399,7 @@ void node_finish(struct node *node)
 {
     for (size_t i = 0; i < node->meter_count; i++) {
         if (node->meters[i].meter != LEDGER_NONE)
-            book_gap(node, &node->meters[i], node->meters[i].pending_uj);
+            book_gap(node, &node->meters[i], node->meters[i].pending_uj, node->settled_until_us);
         node->meters[i].pending_uj = 0;
     }
 }

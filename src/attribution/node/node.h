@@ -60,5 +60,8 @@ int node_ingest(struct node *node, const struct sample *sample);
 /* Books pending energy as a gap: no usage report will follow. For the end of a run. */
 void node_finish(struct node *node);
 
+/* The meter that was read, or NULL: it is new. */
+struct node_meter *node_find_meter(const struct node *node, const struct sample_meter *reading);
+
 /* The meter with this index in the ledger, or NULL. */
 const struct node_meter *node_meter_of(const struct node *node, uint32_t meter);

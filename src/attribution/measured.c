@@ -1,0 +1,30 @@
+#include "attribution/measured.h"
+
+#include "core/macros.h"
+#include "model/counter.h"
+
+/* A counter that stands still is between two of its ticks, or for so long without power. */
+static const uint64_t STILL_US = 5 * USEC_PER_SEC;
+
+static bool is_plausible(uint64_t energy_uj, uint64_t elapsed_us)
+{
+    return (unsigned __int128)energy_uj * USEC_PER_SEC <=
+           (unsigned __int128)PLAUSIBLE_POWER_MAX_UW * (elapsed_us + USEC_PER_SEC);
+}
+
+void measured_take(struct measured *measured, uint64_t t_us, uint64_t counter_uj, uint64_t breaks)
+{
+    uint64_t energy_uj = counter_uj - measured->counter_uj, elapsed_us = t_us - measured->read_us;
+    bool is_next = measured->read_us > 0 && breaks == measured->breaks &&
+                   t_us >= measured->read_us && (int64_t)energy_uj >= 0 &&
+                   is_plausible(energy_uj, elapsed_us);
+
+    if (is_next && energy_uj == 0 && elapsed_us < STILL_US)
+        return;
+    if (is_next)
+        ledger_power_add(&measured->power, energy_uj, measured->read_us, t_us);
+    measured->power.until_us = MIN(measured->power.until_us, t_us); /* the clock was set back */
+    measured->counter_uj = counter_uj;
+    measured->read_us = t_us;
+    measured->breaks = breaks;
+}

@@ -1,0 +1,17 @@
+/*
+ * Measured: what the meters' own counters say, from one reading to the next. It shares nothing with
+ * windows and bookings, so that a reader can compare the two.
+ */
+#pragma once
+
+#include "attribution/ledger/ledger.h"
+
+/* One meter. Zeroed, it was not read yet. */
+struct measured {
+    uint64_t counter_uj, read_us;
+    uint64_t breaks; /* of the count: another number, another beginning */
+    struct ledger_power power;
+};
+
+/* Takes a reading. A counter that goes back begins anew. */
+void measured_take(struct measured *measured, uint64_t t_us, uint64_t counter_uj, uint64_t breaks);
