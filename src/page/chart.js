@@ -14,6 +14,9 @@ const LABEL_FONT = '600 12px Inter, system-ui, sans-serif';
 const nameOf = (layer) => layer.name ?? OWNER_NAMES[layer.key];
 const height = () => (innerWidth < 640 ? 240 : 320);
 
+const isNumber = (value) => typeof value === 'number';
+const newest = (values) => values.findLast(isNumber);
+
 // Each layer on top of those below; null where none is known.
 function stack(layers, length) {
   const below = new Array(length).fill(0);
@@ -91,7 +94,7 @@ export class Chart {
       series: [
         {},
         ...layers.map((layer, i) => ({ label: nameOf(layer), stroke: paper, width: 1, points: { show: false }, fill: i === 0 ? () => paint(0) : undefined })),
-        { label: 'Meters', stroke: ink, width: 2, points: { show: false }, spanGaps: true },
+        { label: 'Meters', stroke: ink, width: 2, points: { show: false } },
       ],
       bands: layers.slice(1).map((_, i) => ({ series: [i + 2, i + 1], fill: () => paint(i + 1) })),
       hooks: { setCursor: [() => this.#showLegend()], draw: [(plot) => this.#drawNames(plot)] },
@@ -157,13 +160,14 @@ export class Chart {
 
   // Values under the cursor, or the newest.
   #showLegend() {
-    const { layers, measured, booked, x } = this.#model;
-    const at = this.#plot?.cursor.idx ?? x.length - 1;
+    const { layers, measured, booked } = this.#model;
+    const at = this.#plot?.cursor.idx;
+    const valueOf = (values) => (isNumber(at) ? values[at] : newest(values));
     const items = [
-      ...layers.map((layer) => ({ key: layer.key, name: nameOf(layer), value: layer.values[at] })).reverse(),
+      ...layers.map((layer) => ({ key: layer.key, name: nameOf(layer), value: valueOf(layer.values) })).reverse(),
     ];
-    items.unshift({ key: 'booked', name: 'Booked', value: booked[at] });
-    if (measured.some((value) => value !== null)) items.unshift({ key: 'measured', name: 'Meters', value: measured[at] });
+    items.unshift({ key: 'booked', name: 'Booked', value: valueOf(booked) });
+    if (measured.some((value) => value !== null)) items.unshift({ key: 'measured', name: 'Meters', value: valueOf(measured) });
     fill(byId('legend'), items, () => {
       const item = element('li', {}, element('span', { className: 'swatch', ariaHidden: 'true' }),
         element('span', { className: 'name' }), element('span', { className: 'value' }));
@@ -185,8 +189,8 @@ export class Chart {
   #summary() {
     const { layers, booked, x } = this.#model;
     if (x.length === 0) return 'Power by workload: nothing yet';
-    const largest = layers.map((layer) => [nameOf(layer), layer.values.at(-1) ?? 0]).sort((a, b) => b[1] - a[1]).slice(0, 3);
-    return `Power by workload, stacked, ${format.duration(x.at(-1) - x[0])}. Now ${format.watts(booked.at(-1))}: ` +
+    const largest = layers.map((layer) => [nameOf(layer), newest(layer.values) ?? 0]).sort((a, b) => b[1] - a[1]).slice(0, 3);
+    return `Power by workload, stacked, ${format.duration(x.at(-1) - x[0])}. Now ${format.watts(newest(booked))}: ` +
       `${largest.map(([name, value]) => `${name} ${format.watts(value)}`).join(', ')}. The table below has all owners.`;
   }
 
@@ -196,7 +200,7 @@ export class Chart {
     const means = layers.map((layer) => mean(layer.values, x));
     const total = means.reduce((a, b) => a + b, 0);
     fillRows(byId('chart-data').querySelector('tbody'), layers.map((layer, i) => [
-      nameOf(layer), format.watts(layer.values.at(-1)), format.watts(means[i]),
+      nameOf(layer), format.watts(newest(layer.values)), format.watts(means[i]),
       format.watts(Math.max(...layer.values.map((value) => value ?? 0))), total > 0 ? format.percent(means[i] / total) : '',
     ]).reverse());
   }
@@ -211,5 +215,5 @@ function mean(values, x) {
     energy += (values[i] ?? 0) * (x[i] - x[i - 1]);
     time += x[i] - x[i - 1];
   }
-  return time > 0 ? energy / time : (values.at(-1) ?? 0);
+  return time > 0 ? energy / time : (newest(values) ?? 0);
 }

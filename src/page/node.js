@@ -48,6 +48,9 @@ export function measuredWatts(node) {
   return sum(node.meters.map((meter) => meter.measured_watts ?? meter.watts));
 }
 
+// Up to when all meters are booked.
+export const settledTime = (node) => Math.min(node.time, ...node.meters.map((meter) => meter.settled_time ?? node.time));
+
 export const nodeWatts = (node) => node.watts ?? sum(node.meters.map((meter) => meter.watts));
 
 export function meterName(meter) {

@@ -2,7 +2,7 @@
 
 import { byId, element, fill, fillRows, setAttribute, setHidden, setText, smallTable } from './dom.js';
 import * as format from './format.js';
-import { OWNERS, imbalance, measuredWatts, meterName, meterOfGpu, nodeWatts, ownersOf, sharingName, sum, totalJoules, unownedWatts } from './node.js';
+import { OWNERS, imbalance, measuredWatts, meterName, meterOfGpu, nodeWatts, ownersOf, settledTime, sharingName, sum, totalJoules, unownedWatts } from './node.js';
 import { paintSwatch } from './palette.js';
 
 const GPU_OWNERS_MAX = 8; // workloads by name
@@ -15,7 +15,7 @@ export function showHeadline(node) {
   setText(byId('watts'), format.watts(watts) || '–');
   balance.className = wrong > 0 ? 'wrong' : 'right';
   setText(balance, wrong > 0 ? `The books are off by ${format.exactJoules(wrong)}. Please report this.`
-    : node.meters.length === 0 ? 'No meter is booked on this node' : 'The books balance to the microjoule');
+    : node.meters.length === 0 ? 'No meter is booked on this node' : `The books balance to the microjoule${lagOf(node)}`);
 
   const facts = [
     ['Meters say', format.watts(measured)],
@@ -30,6 +30,12 @@ export function showHeadline(node) {
     setText(pair.children[0], name);
     setText(pair.children[1], value);
   });
+}
+
+// On a shared GPU energy is divided some time after it was drawn.
+function lagOf(node) {
+  const lag = node.time - settledTime(node);
+  return lag >= 2 ? `, booked up to ${format.duration(Math.round(lag))} ago` : '';
 }
 
 function perHour(watts, perKwh, write) {

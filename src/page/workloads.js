@@ -175,7 +175,7 @@ export class Workloads {
     const title = element('span', { className: 'title' });
     const subtitle = element('span', { className: 'subtitle' });
     const button = element('button', { type: 'button', ariaExpanded: 'false' }, title);
-    const row = element('tr', {}, element('th', { scope: 'row' }, swatch, button, subtitle));
+    const row = element('tr', {}, element('th', { scope: 'row' }, element('div', {}, swatch, button, subtitle)));
     const cells = COLUMNS.slice(1).map((column) => {
       const cell = element('td', { className: `rank-${column.rank} of-${column.id}` });
       row.append(cell);

@@ -127,7 +127,7 @@ class Names(PageTest):
         exporter = self.enter(Exporter("--replay", trace.write(self.path("names.trace.gz")), "--sample-interval=100ms"))
         page = self.open(f"http://{exporter.address}/")
         wait_until("all names", lambda: {f"{name}.service" for name in names} <= shown_names(page), 20)
-        page.run("for (const button of await page.$$('#workload-table > tbody > tr > th > button')) await button.click()")
+        page.run("for (const button of await page.$$('#workload-table > tbody > tr > th button')) await button.click()")
         self.assertIn("<img src=x onerror=alert(1)>", page.texts(".details tbody th"))
         self.assert_nothing_ran(page)
 
@@ -285,7 +285,7 @@ class Chart(PageTest):
         page = self.open(service.url)
         page.wait("document.getElementById('chart').ariaLabel.includes('59 min')")
         page.run("await page.check('#window input[value=\"300\"]', { force: true })")
-        page.wait("document.getElementById('chart').ariaLabel.includes(', 4 min')")
+        page.wait("/, [45] min/.test(document.getElementById('chart').ariaLabel)")
 
 
     def test_without_a_history_the_chart_begins_now(self):
