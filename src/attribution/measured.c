@@ -12,7 +12,8 @@ static bool is_plausible(uint64_t energy_uj, uint64_t elapsed_us)
            (unsigned __int128)PLAUSIBLE_POWER_MAX_UW * (elapsed_us + USEC_PER_SEC);
 }
 
-void measured_take(struct measured *measured, uint64_t t_us, uint64_t counter_uj, uint64_t breaks)
+void measured_take(struct measured *measured, uint64_t t_us, uint64_t counter_uj, uint64_t breaks,
+                   struct history *history)
 {
     uint64_t energy_uj = counter_uj - measured->counter_uj, elapsed_us = t_us - measured->read_us;
     bool is_next = measured->read_us > 0 && breaks == measured->breaks &&
@@ -21,8 +22,10 @@ void measured_take(struct measured *measured, uint64_t t_us, uint64_t counter_uj
 
     if (is_next && energy_uj == 0 && elapsed_us < STILL_US)
         return;
-    if (is_next)
+    if (is_next) {
         ledger_power_add(&measured->power, energy_uj, measured->read_us, t_us);
+        history_measure(history, energy_uj, measured->read_us, t_us);
+    }
     measured->power.until_us = MIN(measured->power.until_us, t_us); /* the clock was set back */
     measured->counter_uj = counter_uj;
     measured->read_us = t_us;

@@ -14,4 +14,5 @@ struct measured {
 };
 
 /* Takes a reading. A counter that goes back begins anew. */
-void measured_take(struct measured *measured, uint64_t t_us, uint64_t counter_uj, uint64_t breaks);
+void measured_take(struct measured *measured, uint64_t t_us, uint64_t counter_uj, uint64_t breaks,
+                   struct history *history /* or NULL */);

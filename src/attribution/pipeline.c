@@ -13,7 +13,7 @@ static const uint64_t HOLD_US = 15 * USEC_PER_SEC, HOLD_AWAITED_US = 60 * USEC_P
 
 int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_pipeline)
 {
-    const struct ledger_options ledger_options = {
+    struct ledger_options ledger_options = {
         .max_processes = options->max_processes,
         .max_workloads = options->max_workloads,
         .retention_us = options->retention_us,
@@ -21,7 +21,13 @@ int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_p
     };
     struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
 
-    if (!pipeline || ledger_new(&ledger_options, &pipeline->ledger) < 0) {
+    if (!pipeline)
+        return -ENOMEM;
+    if (options->has_history)
+        ledger_options.history = pipeline->history = history_new();
+    if ((options->has_history && !pipeline->history) ||
+        ledger_new(&ledger_options, &pipeline->ledger) < 0) {
+        history_free(pipeline->history);
         free(pipeline);
         return -ENOMEM;
     }
@@ -68,6 +74,7 @@ void pipeline_free(struct pipeline *pipeline)
     free(pipeline->sightings.items);
     free(pipeline->measured);
     ledger_free(pipeline->ledger);
+    history_free(pipeline->history);
     free(pipeline);
 }
 
@@ -118,7 +125,7 @@ static int measure(struct pipeline *pipeline, uint32_t meter, uint64_t t_us, uin
     if (grow_zeroed(&pipeline->measured, &pipeline->measured_slots, meter + 1,
                     sizeof(*pipeline->measured)) < 0)
         return -ENOMEM;
-    measured_take(&pipeline->measured[meter], t_us, counter_uj, breaks);
+    measured_take(&pipeline->measured[meter], t_us, counter_uj, breaks, pipeline->history);
     return 0;
 }
 
@@ -138,6 +145,12 @@ static int measure_overhead(struct pipeline *pipeline)
     if (before && before->breaks == breaks && (int64_t)(counter_uj - before->counter_uj) < 0)
         counter_uj = before->counter_uj;
     return measure(pipeline, overhead->meter, now->t_us, counter_uj, breaks);
+}
+
+static bool is_reading(const struct sample *sample)
+{
+    return sample->kind == SAMPLE_ENERGY || sample->kind == SAMPLE_INTEGRAL ||
+           sample->kind == SAMPLE_METER || sample->kind == SAMPLE_USAGE;
 }
 
 /* What the hardware has counted, after its books are open. */
@@ -167,6 +180,8 @@ int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, siz
         const struct sample *sample = &samples[i];
         struct gpu *gpu = pipeline->gpus[sample->gpu];
 
+        if (is_reading(sample)) /* the times of others may be of no clock */
+            history_advance(pipeline->history, sample->t_us);
         if (sample->kind >= SAMPLE_METER) {
             failed |= node_ingest(&pipeline->node, sample) < 0;
             failed |= node_overhead_ingest(&pipeline->overhead, sample) < 0;
@@ -232,6 +247,7 @@ void pipeline_hand_over_programs(struct pipeline *from, struct pipeline *to)
 
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us)
 {
+    pipeline_name_history(pipeline); /* before a workload is retired */
     if (pipeline->options.has_no_usage)
         workload_usages_expire(&pipeline->node.usages, now_us);
     ledger_sweep(pipeline->ledger, now_us);

@@ -21,6 +21,7 @@ struct pipeline_options {
     struct gpu_options gpu;
     struct node_overhead_options overhead;
     size_t max_processes, max_workloads;
+    bool has_history;
     bool has_no_usage;     /* nobody reports what workloads use: as in struct node */
     uint64_t retention_us; /* UINT64_MAX: for ever */
     struct price price;    /* from the start; what it does not know is never billed */
@@ -39,6 +40,7 @@ struct pipeline_options {
 struct pipeline {
     struct pipeline_options options;
     struct ledger *ledger;
+    struct history *history;          /* NULL: none */
     struct sightings sightings;       /* of all GPUs */
     struct gpu *gpus[SAMPLE_GPU_MAX]; /* NULL: not there */
     struct program_archive archive;   /* of GPUs that are gone */
@@ -89,6 +91,14 @@ int pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us);
  * older than `stale_us` are left out. 0 or -ENOMEM. */
 int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                       struct snapshot *snapshot);
+
+/* In pipeline_history.c. Gives the rows of the history the names that are known, and hides those
+ * for which the page waits. */
+void pipeline_name_history(struct pipeline *pipeline);
+
+/* Until when every meter of the history is booked, and was read. */
+uint64_t pipeline_settled_until_us(const struct pipeline *pipeline);
+uint64_t pipeline_measured_until_us(const struct pipeline *pipeline);
 
 /* The usage of workloads alone, and a number that changes with it, though not with its age. */
 int pipeline_snapshot_usages(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,

@@ -120,6 +120,7 @@ static int open_parts(struct collector *collector, const struct collector_option
     int r;
 
     pipeline.embodied = node_config_embodied(options->options);
+    pipeline.has_history = options->options->history;
     pipeline.has_no_usage =
         !options->options->replay_path && !node_config_is_on(options->options, "cgroups");
     node_config_price(options->options, &pipeline.price);

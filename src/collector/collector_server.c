@@ -99,6 +99,20 @@ static int refresh_snapshot(struct collector *collector, enum page_format format
     return 0;
 }
 
+static void refresh_history(struct collector *collector)
+{
+    struct pipeline *pipeline = collector->pipeline;
+
+    pipeline_name_history(pipeline);
+    collector->pages.history = pipeline->history;
+    collector->pages.history_options = (struct history_json_options){
+        .expose = collector->options->expose,
+        .interval_us = collector->options->page_interval_us,
+        .booked_until_us = pipeline_settled_until_us(pipeline),
+        .measured_until_us = pipeline_measured_until_us(pipeline),
+    };
+}
+
 /* The page, or why there is none. */
 static enum channel_status find_page(struct collector *collector,
                                      const struct channel_request *request,
@@ -109,6 +123,8 @@ static enum channel_status find_page(struct collector *collector,
     uint64_t now_us = collector_now_us(collector);
     int r;
 
+    if (format == PAGE_HISTORY && !collector->pipeline->history)
+        return CHANNEL_ABSENT;
     if (!collector->measured)
         return CHANNEL_NOT_READY;
     *ret_page = page_cache_find(&collector->pages, format, encoding, now_us);
@@ -126,6 +142,8 @@ static enum channel_status find_page(struct collector *collector,
     }
     if (request->have_generation == collector->pages.generation)
         return CHANNEL_UNCHANGED;
+    if (format == PAGE_HISTORY)
+        refresh_history(collector);
     if (page_cache_get(&collector->pages, format, encoding,
                        pipeline_usage_version(collector->pipeline), now_us, ret_page) < 0) {
         log_error("cannot render the page");

@@ -40,6 +40,7 @@ struct options {
     struct options_list listen_addresses;
     const char *metrics_path;
     uint64_t page_interval_us;   /* 0: each page is the newest */
+    bool history;                /* keep the last hour for the API */
     const char *web_config_path; /* NULL: plain HTTP, no authentication */
     enum log_level log_level;
     enum log_format log_format;

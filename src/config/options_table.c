@@ -197,6 +197,8 @@ static const struct options_flag flags[] = {
      TEXT("PATH", option_type_metrics_path, metrics_path, 255)},
     {"page-interval", "shortest time between two states of the page; 0s: each is the newest",
      OPTIONS_SERVING, "0s", DURATION(page_interval_us, 0, HOUR)},
+    {"history", "keep the last hour in memory (at most 1 MiB) for /api/v1/history", OPTIONS_SERVING,
+     "true", SWITCH(history)},
     {"web.config.file", "TLS, users and headers, in the format of Prometheus's exporter-toolkit",
      OPTIONS_SERVING, NULL, PATH("FILE", web_config_path)},
 

@@ -102,17 +102,21 @@ static int render_metrics(struct page_cache *cache, enum page_format format,
     return render_gzip(cache, &options, is_prepared ? &usage->part : NULL, out);
 }
 
-static void render_document(const struct page_cache *cache, struct buffer *out)
+static void render_document(const struct page_cache *cache, enum page_format format,
+                            struct buffer *out)
 {
-    node_json(&cache->snapshot,
-              &(struct node_json_options){.version = cache->exposition.version,
-                                          .expose = cache->exposition.expose,
-                                          .generation = cache->generation},
-              out);
+    if (format == PAGE_HISTORY)
+        history_json(cache->history, &cache->history_options, out);
+    else
+        node_json(&cache->snapshot,
+                  &(struct node_json_options){.version = cache->exposition.version,
+                                              .expose = cache->exposition.expose,
+                                              .generation = cache->generation},
+                  out);
 }
 
-static int render_api(const struct page_cache *cache, enum page_encoding encoding,
-                      struct buffer *out)
+static int render_api(const struct page_cache *cache, enum page_format format,
+                      enum page_encoding encoding, struct buffer *out)
 {
     struct gzip_part part = {0};
     const struct gzip_part *const parts[] = {&part};
@@ -120,11 +124,11 @@ static int render_api(const struct page_cache *cache, enum page_encoding encodin
     int r;
 
     if (encoding == PAGE_IDENTITY) {
-        render_document(cache, out);
+        render_document(cache, format, out);
         return buffer_failed(out) ? -ENOMEM : 0;
     }
     buffer_init(&text, SEALED_MAX_BYTES);
-    render_document(cache, &text);
+    render_document(cache, format, &text);
     r = buffer_failed(&text) ? -ENOMEM
                              : gzip_part_make(&part, text.data, text.len, SEALED_MAX_BYTES);
     buffer_done(&text);
@@ -157,7 +161,7 @@ int page_cache_get(struct page_cache *cache, enum page_format format, enum page_
         return 0;
     buffer_init(&bytes, SEALED_MAX_BYTES);
     r = page_is_of_api(format)
-            ? render_api(cache, encoding, &bytes)
+            ? render_api(cache, format, encoding, &bytes)
             : render_metrics(cache, format, encoding, usage_version, now_us, &bytes);
     if (r == 0)
         r = fs_create_sealed(bytes.data, bytes.len, &fd);

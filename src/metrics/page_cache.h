@@ -10,6 +10,7 @@
 
 #include "core/gzip.h"
 #include "metrics/exposition.h"
+#include "metrics/history_json.h"
 
 /* How long a document of the API is the newest. */
 #define PAGE_API_INTERVAL_US USEC_PER_SEC
@@ -46,6 +47,8 @@ struct page_cache {
     struct usage_page usage;
     uint64_t generation; /* 0: no snapshot yet */
     struct snapshot snapshot;
+    const struct history *history; /* NULL: none */
+    struct history_json_options history_options;
     struct page pages[PAGE_FORMATS][PAGE_ENCODINGS];
 };
 
@@ -63,7 +66,7 @@ void page_cache_renew(struct page_cache *cache);
 const struct page *page_cache_find(const struct page_cache *cache, enum page_format format,
                                    enum page_encoding encoding, uint64_t now_us);
 
-/* The page of the snapshot. With gzip, usage that was prepared for this version is used. 0 or
- * -errno. */
+/* The page of the snapshot; for PAGE_HISTORY the caller sets cache->history and its options first.
+ * With gzip, usage that was prepared for this version is used. 0 or -errno. */
 int page_cache_get(struct page_cache *cache, enum page_format format, enum page_encoding encoding,
                    uint64_t usage_version, uint64_t now_us, const struct page **ret_page);

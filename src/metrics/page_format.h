@@ -8,6 +8,7 @@ enum page_format {
     PAGE_TEXT,
     PAGE_OPENMETRICS,
     PAGE_NODE, /* of the API from here on: JSON */
+    PAGE_HISTORY,
     PAGE_FORMATS,
 };
 

@@ -36,7 +36,8 @@ static const struct {
     [REPLY_NO_ANSWER] = {.status = 503,
                          .text = "the collector does not answer, see the exporter's log\n"},
     [REPLY_FAILED] = {.status = 503,
-                      .text = "the metrics could not be rendered, see the exporter's log\n"},
+                      .text = "the page could not be rendered, see the exporter's log\n"},
+    [REPLY_ABSENT] = {.status = 404, .text = "the history is switched off (--no-history)\n"},
     [REPLY_STOPPING] = {503, "the exporter is stopping\n", "Connection", "close"},
     [REPLY_UNAUTHORIZED] = {401, "a user and a password are needed here\n", "WWW-Authenticate",
                             "Basic realm=\"wattribute\", charset=\"UTF-8\""},
@@ -370,6 +371,7 @@ int http_server_answer(struct http_server *server, enum page_format format,
         [HTTP_SERVER_UNCHANGED] = REPLY_PAGE,
         [HTTP_SERVER_NOT_READY] = REPLY_NOT_READY,
         [HTTP_SERVER_FAILED] = REPLY_FAILED,
+        [HTTP_SERVER_ABSENT] = REPLY_ABSENT,
     };
     struct http_page *page = &server->pages[(size_t)format * PAGE_ENCODINGS + encoding];
 

@@ -59,6 +59,7 @@ enum http_server_answer {
     HTTP_SERVER_UNCHANGED, /* `have_generation` is the newest */
     HTTP_SERVER_NOT_READY, /* nothing has been measured yet */
     HTTP_SERVER_FAILED,    /* the page could not be rendered */
+    HTTP_SERVER_ABSENT,    /* it is switched off */
 };
 
 /* metrics_path must outlive the server. */

@@ -164,9 +164,12 @@ struct route_decision routes_decide(const struct route_request *request, const c
         enum route route;
         enum page_format format;
     } routes[] = {
-        {"/", ROUTE_LANDING, 0},       {"/-/healthy", ROUTE_HEALTHY, 0},
+        {"/", ROUTE_LANDING, 0},
+        {"/-/healthy", ROUTE_HEALTHY, 0},
         {"/health", ROUTE_HEALTHY, 0}, /* for liveness probes of other exporters */
-        {"/-/ready", ROUTE_READY, 0},  {"/api/v1/node", ROUTE_API, PAGE_NODE},
+        {"/-/ready", ROUTE_READY, 0},
+        {"/api/v1/node", ROUTE_API, PAGE_NODE},
+        {"/api/v1/history", ROUTE_API, PAGE_HISTORY},
     };
     struct route_decision decision = {.route = ROUTE_NOT_FOUND};
 

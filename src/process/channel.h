@@ -25,6 +25,7 @@ enum channel_status {
     CHANNEL_UNCHANGED, /* `have_generation` is the newest */
     CHANNEL_NOT_READY, /* nothing has been measured yet */
     CHANNEL_FAILED,    /* rendering failed (out of memory) */
+    CHANNEL_ABSENT,    /* it is switched off */
     CHANNEL_JOB,       /* no reply, but a new job; a descriptor comes with it */
     CHANNEL_STATUS_COUNT,
 };

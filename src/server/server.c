@@ -111,6 +111,7 @@ static int handle_reply(struct server *server, const struct channel_reply *reply
         [CHANNEL_UNCHANGED] = HTTP_SERVER_UNCHANGED,
         [CHANNEL_NOT_READY] = HTTP_SERVER_NOT_READY,
         [CHANNEL_FAILED] = HTTP_SERVER_FAILED,
+        [CHANNEL_ABSENT] = HTTP_SERVER_ABSENT,
     };
     int r;
 

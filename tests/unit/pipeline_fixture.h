@@ -30,6 +30,7 @@ static struct pipeline_options default_options(void)
         .max_processes = 4096,
         .max_workloads = 16384,
         .retention_us = 300 * SECOND,
+        .has_history = true,
         .price = {.factor = {.known = true, .ug_per_kwh = 473007000},
                   .cost = {.known = true, .micro_per_kwh = 250000, .currency = "EUR"},
                   .pue_millionths = 1200000},
@@ -131,6 +132,24 @@ static uint64_t ticks(struct pipeline *pipeline, uint32_t gpu, uint64_t from_us,
 }
 
 /* The books, checked: whatever happened, they balance. */
+/* In every step; returns what was booked in all of them. */
+static uint64_t check_history(const struct history *history)
+{
+    uint64_t booked_uj = 0;
+
+    for (size_t s = 0; s < HISTORY_STEPS; s++) {
+        uint64_t parts_uj = history->others[s];
+
+        for (size_t owner = 0; owner < UNOWNED_COUNT; owner++)
+            parts_uj += history->unowned[owner][s];
+        for (size_t i = 0; i < history->row_count; i++)
+            parts_uj += history->ranks[i].row->steps[s];
+        assert_int_equal(parts_uj, history->booked[s]);
+        booked_uj += parts_uj;
+    }
+    return booked_uj;
+}
+
 static struct snapshot *books(const struct pipeline *pipeline)
 {
     struct snapshot *snapshot = malloc(sizeof(*snapshot));
@@ -138,6 +157,8 @@ static struct snapshot *books(const struct pipeline *pipeline)
     assert_non_null(snapshot);
     snapshot_init(snapshot);
     assert_int_equal(pipeline_snapshot(pipeline, T0, SECOND, snapshot), 0);
+    if (pipeline->history)
+        (void)check_history(pipeline->history);
     for (uint32_t m = 0; m < snapshot->meter_count; m++) {
         const struct snapshot_meter *meter = &snapshot->meters[m];
         uint64_t unowned = 0, workloads = 0;

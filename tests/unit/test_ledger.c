@@ -621,6 +621,35 @@ static void power_does_not_grow_when_the_clock_is_set_back(void **state)
     pipeline_free(pipeline);
 }
 
+static void the_history_has_all_that_is_booked_when_it_was_used(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(patient_options());
+    uint64_t t = T0, late;
+
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        t = second_of_both(pipeline, 5, 6, t);
+    late = t / HISTORY_STEP_US * HISTORY_STEP_US - 30 * SECOND;
+    /* Measured by now, and pending for a minute. */
+    assert_int_equal(pipeline->history->measured[late / HISTORY_STEP_US % HISTORY_STEPS],
+                     500 * JOULE);
+    assert_int_equal(pipeline->history->booked[late / HISTORY_STEP_US % HISTORY_STEPS], 0);
+    assert_true(pipeline_settled_until_us(pipeline) < late);
+    t += 30 * SECOND; /* a gap */
+    energy(pipeline, 0, t, pipeline->gpus[0]->counter_uj + 3000 * JOULE);
+    for (int i = 0; i < 100; i++)
+        t = second_of(pipeline, 5, t);
+    assert_int_equal(pipeline_finish(pipeline), 0);
+    assert_int_equal(check_history(pipeline->history),
+                     ledger_meter(pipeline->ledger, 0)->energy_uj);
+    for (size_t s = 0; s < HISTORY_STEPS; s++)
+        assert_true(llabs((long long)(pipeline->history->booked[s] -
+                                      pipeline->history->measured[s])) <= 10 * JOULE);
+    assert_true(pipeline_settled_until_us(pipeline) >= t - HISTORY_STEP_US);
+    assert_true(pipeline_measured_until_us(pipeline) >= t - HISTORY_STEP_US);
+    pipeline_free(pipeline);
+}
+
 /* Windows before it are pending for a minute. */
 static void a_gap_is_no_power_before_its_time_has_come(void **state)
 {
@@ -745,6 +774,34 @@ static const struct snapshot_workload *row_of(const struct snapshot *snapshot,
         if (snapshot->workloads[i].kind == kind)
             return &snapshot->workloads[i];
     return NULL;
+}
+
+/* Even if nobody asked for a page while it was there, so that no name was fixed. */
+static void a_workload_that_is_gone_keeps_its_name_in_the_history(void **state)
+{
+    struct names names = {.names = {"web", "ns", "pod", "c", ""}};
+    struct pipeline *pipeline = pipeline_with_names(&names);
+    const struct history_row *row;
+    uint64_t t = T0;
+
+    (void)state;
+    identify(pipeline, 0, t, 5, T0, "/a", "worker");
+    for (int i = 0; i < 10; i++)
+        t = second_of(pipeline, 5, t);
+    row = pipeline->history->ranks[0].row;
+    pipeline_sweep(pipeline, t);
+    assert_true(row->is_hidden);
+    assert_string_equal(row->name, "");
+    names.known = true;
+    for (int i = 0; i < 600; i++) {
+        t = empty_second(pipeline, t);
+        pipeline_sweep(pipeline, t);
+    }
+    assert_int_equal(row_count(pipeline, WORKLOAD_UNIT), 0);
+    assert_false(row->is_hidden);
+    assert_string_equal(row->name, "web");
+    assert_string_equal(row->namespace, "ns");
+    pipeline_free(pipeline);
 }
 
 static void joules_do_not_wait_for_names_but_are_held_back_until_they_come(void **state)
@@ -1012,6 +1069,8 @@ int main(void)
         cmocka_unit_test(power_is_smoothed_and_fades_after_the_end),
         cmocka_unit_test(booked_and_measured_power_agree_and_nobody_s_is_part_of_it),
         cmocka_unit_test(power_does_not_grow_when_the_clock_is_set_back),
+        cmocka_unit_test(the_history_has_all_that_is_booked_when_it_was_used),
+        cmocka_unit_test(a_workload_that_is_gone_keeps_its_name_in_the_history),
         cmocka_unit_test(a_gap_is_no_power_before_its_time_has_come),
         cmocka_unit_test(whatever_comes_the_books_balance_and_nothing_is_ever_taken_back),
         cmocka_unit_test(joules_do_not_wait_for_names_but_are_held_back_until_they_come),

@@ -288,6 +288,10 @@ static uint64_t device_time(struct ledger *ledger, uint32_t meter, uint64_t ener
 void ledger_pass_time(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t end_us)
 {
     (void)device_time(ledger, meter, 0, start_us, end_us);
+    if (start_us == 0) /* the meter was not read yet */
+        return;
+    history_book(ledger->options.history, 0, start_us, end_us);
+    settle_until(ledger, meter, MAX(end_us, ledger->meters[meter].settled_until_us));
 }
 
 /* What is booked of a meter, and over which time it was used. */
@@ -297,12 +301,26 @@ struct part {
     struct price_rate rate;
 };
 
-static void book_unowned(struct ledger_meter *meter, enum unowned owner, const struct part *part)
+static void book_unowned(struct ledger *ledger, uint32_t index, enum unowned owner,
+                         const struct part *part)
 {
+    struct ledger_meter *meter = &ledger->meters[index];
+
     meter->unowned_uj[owner] += part->energy_uj;
     meter->unowned_bill[owner].embodied += part->embodied;
     bill_add_energy(&meter->unowned_bill[owner], part->energy_uj, part->rate);
     ledger_power_add(&meter->unowned_power[owner], part->energy_uj, part->start_us, part->end_us);
+    history_book_unowned(ledger->options.history, owner, part->energy_uj);
+}
+
+static void book_history(const struct ledger *ledger, uint32_t workload, uint64_t energy_uj)
+{
+    const struct ledger_workload *to = &ledger->workloads[workload];
+
+    if (to->kind == WORKLOAD_SYSTEM)
+        history_book_unowned(ledger->options.history, UNOWNED_SYSTEM, energy_uj);
+    else
+        history_book_workload(ledger->options.history, to->kind, to->id, energy_uj);
 }
 
 /* Books a part of a window. */
@@ -317,12 +335,12 @@ static int book_part(struct ledger *ledger, uint32_t meter, const struct part *p
     int r;
 
     if (!process && !booking->to_workload) {
-        book_unowned(&ledger->meters[meter], booking->unowned, part);
+        book_unowned(ledger, meter, booking->unowned, part);
         return 0;
     }
     r = ledger_open_account(ledger, workload, meter, &index);
     if (r < 0) { /* the energy is real: it is kept, without an owner */
-        book_unowned(&ledger->meters[meter], UNOWNED_UNATTRIBUTED, part);
+        book_unowned(ledger, meter, UNOWNED_UNATTRIBUTED, part);
         return r;
     }
     account = &ledger->accounts[index];
@@ -332,6 +350,7 @@ static int book_part(struct ledger *ledger, uint32_t meter, const struct part *p
     account->account.bill.embodied += part->embodied;
     bill_add_energy(&account->account.bill, part->energy_uj, part->rate);
     ledger_power_add(&account->power, part->energy_uj, part->start_us, part->end_us);
+    book_history(ledger, workload, part->energy_uj);
     if (ledger->kept_kinds & 1U << ledger->meters[meter].kind)
         ledger->workloads[workload].kept = true;
     if (!process)
@@ -360,6 +379,7 @@ int ledger_book(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint6
     int result = 0;
 
     book_meter(ledger, meter, energy_uj, end_us);
+    history_book(ledger->options.history, energy_uj, start_us, end_us);
     settle_until(ledger, meter, end_us);
     for (size_t i = 0; i < count; i++) {
         uint64_t until_us;
@@ -395,7 +415,8 @@ void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, 
                               .rate = ledger_rate_at(ledger, ledger->latest_us)};
 
     book_meter(ledger, meter, energy_uj, ledger->latest_us);
-    book_unowned(&ledger->meters[meter], UNOWNED_GAP, &part);
+    history_book(ledger->options.history, energy_uj, start_us, end_us);
+    book_unowned(ledger, meter, UNOWNED_GAP, &part);
 }
 
 void ledger_drop_costs(struct ledger *ledger)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "attribution/history.h"
 #include "core/pack.h"
 #include "model/meter.h"
 #include "model/price.h"
@@ -26,6 +27,7 @@ struct ledger_options {
     size_t max_workloads;
     uint64_t retention_us; /* UINT64_MAX: for ever */
     struct embodied_rates embodied;
+    struct history *history; /* gets all that is booked, with its time; NULL: none */
 };
 
 /* Time of a meter's device; all 0 without a rate of embodied carbon. */
