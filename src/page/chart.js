@@ -6,7 +6,7 @@ import * as format from './format.js';
 import { OWNER_NAMES } from './node.js';
 import { fillOf, inkOn, paintSwatch, styleOf, variable } from './palette.js';
 
-const PADDING = [14, 12, 0, 0];
+const PADDING = [14, 26, 0, 0];
 const SPAN_MIN_S = 60;
 const LABEL_PLACES = 20; // that are tried
 const LABEL_FONT = '600 12px Inter, system-ui, sans-serif';
@@ -161,7 +161,7 @@ export class Chart {
   // Values under the cursor, or the newest.
   #showLegend() {
     const { layers, measured, booked } = this.#model;
-    const at = this.#plot?.cursor.idx;
+    const at = this.#plot?.cursor.idx; // null: it is elsewhere
     const valueOf = (values) => (isNumber(at) ? values[at] : newest(values));
     const items = [
       ...layers.map((layer) => ({ key: layer.key, name: nameOf(layer), value: valueOf(layer.values) })).reverse(),

@@ -4,7 +4,7 @@ import { byId, element, fill, setHidden, setText } from './dom.js';
 import { ask } from './feed.js';
 
 const AGAIN_MS = 1500; // while it runs
-const STATES = { missing: 0, limited: 1, ok: 2 }; // what needs a hand first
+const ORDER = ['failed', 'missing', 'limited', 'ok']; // what needs a hand first
 
 export function watchCheck() {
   const section = byId('check');
@@ -37,17 +37,22 @@ async function load() {
 }
 
 function show(check, state) {
-  const lines = [...(check.checks ?? [])].sort((a, b) => STATES[a.state] - STATES[b.state]);
-  setText(state, check.summary ?? '');
-  setHidden(state, !check.summary);
-  fill(byId('check-list'), lines, () => element('li', {}, element('span', { className: 'state' }), element('span', { className: 'name' }),
-    element('span', { className: 'text' }), element('code')), (item, line) => {
-    const [word, name, text, hint] = item.children;
-    word.dataset.state = line.state;
-    setText(word, line.state);
-    setText(name, line.name);
-    setText(text, line.text ?? '');
-    setText(hint, line.hint ?? '');
-    setHidden(hint, !line.hint);
+  const findings = [...(check.findings ?? [])].sort((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict));
+  setText(state, summaryOf(check.summary ?? {}));
+  fill(byId('check-list'), findings, () => element('li', {}, element('span', { className: 'state' }), element('span', { className: 'name' }),
+    element('span', { className: 'text' }), element('span', { className: 'remedy' })), (item, finding) => {
+    const [verdict, what, detail, remedy] = item.children;
+    verdict.dataset.state = finding.verdict;
+    setText(verdict, finding.verdict);
+    setText(what, finding.what);
+    setText(detail, finding.detail ?? '');
+    setText(remedy, finding.remedy ?? '');
+    setHidden(remedy, !finding.remedy);
   });
+}
+
+function summaryOf({ gpus = 0, meters = 0, workloads = 0, ...counts }) {
+  const found = ORDER.filter((verdict) => counts[verdict] > 0).map((verdict) => `${counts[verdict]} ${verdict}`);
+  const many = (count, what) => `${count} ${what}${count === 1 ? '' : 's'}`;
+  return `${many(gpus, 'GPU')}, ${many(meters, 'other meter')}, ${many(workloads, 'workload')}${found.length > 0 ? `; ${found.join(', ')}` : ''}`;
 }

@@ -10,7 +10,7 @@ import { showGpus, showHeadline, showMeters, showSources } from './sections.js';
 import { Timeline } from './timeline.js';
 import { Workloads } from './workloads.js';
 
-const HISTORY_AGAIN_MS = 60000; // the daemon's points replace what was added since
+const HISTORY_AGAIN_MS = 15000; // the daemon's points replace what was added since
 
 const STATES = {
   connecting: 'connecting', live: 'live', polling: 'live, every 2 s', starting: 'nothing measured yet', denied: 'a password is needed: reload the page',

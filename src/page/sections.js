@@ -35,7 +35,7 @@ export function showHeadline(node) {
 // On a shared GPU energy is divided some time after it was drawn.
 function lagOf(node) {
   const lag = node.time - settledTime(node);
-  return lag >= 2 ? `, booked up to ${format.duration(Math.round(lag))} ago` : '';
+  return lag >= 2 ? `, booked up to ${Math.round(lag)} s ago` : '';
 }
 
 function perHour(watts, perKwh, write) {
@@ -122,8 +122,8 @@ export function showSources(node) {
   setHidden(byId('sources'), false);
   fill(byId('source-list'), sources, () => element('li', {}, element('span', { className: 'state' }), element('span', { className: 'name' }), element('span', { className: 'value' })), (item, source) => {
     const [state, name, value] = item.children;
-    state.dataset.state = source.up ? 'ok' : 'missing';
-    setText(state, source.up ? 'up' : 'down');
+    state.dataset.state = source.up ? 'up' : 'down';
+    setText(state, state.dataset.state);
     setText(name, source.name);
     setText(value, [source.age_seconds === undefined ? '' : `read ${format.duration(source.age_seconds)} ago`,
       source.errors > 0 ? `${source.errors} errors` : ''].filter(Boolean).join(', '));

@@ -52,10 +52,11 @@ def shown_names(page):
 class Demo(PageTest):
     """The real daemon, playing the trace of an H200."""
 
-    def setUp(self):
-        super().setUp()
-        self.exporter = self.enter(Exporter("--replay", H200_TRACE))
-        self.url = f"http://{self.exporter.address}/"
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.exporter = cls.enterClassContext(Exporter("--replay", H200_TRACE))
+        cls.url = f"http://{cls.exporter.address}/"
 
     def test_the_page_shows_the_demo_with_its_names_and_moves(self):
         page = self.open(self.url)
@@ -79,10 +80,11 @@ class Demo(PageTest):
         self.assertAlmostEqual(sum(joules[:-1]), joules[-1], places=4)
 
     def test_the_page_survives_the_daemon_s_restart_and_says_that_it_was_away(self):
-        page = self.open(self.url)
+        exporter = self.enter(Exporter("--replay", H200_TRACE))
+        address = exporter.address
+        page = self.open(f"http://{address}/")
         wait_until("all workloads of the demo", lambda: DEMO <= shown_names(page), 20)
-        address = self.exporter.address
-        self.exporter.stop()
+        exporter.stop()
         page.wait(f"{STATE} === 'lost'")
         self.assertIn("connection lost", page.text("#connection"))
         self.assertEqual("Connection lost", page.text("#announcements"))
@@ -95,11 +97,11 @@ class Demo(PageTest):
 
     def test_what_is_missing_on_the_node_is_told_with_what_helps_when_that_is_opened(self):
         page = self.open(self.url)
-        self.assertEqual([], page.run("return page.requested.filter((url) => url.includes('check'))"))
+        self.assertEqual([], page.run("return page.requested.filter((url) => url.includes('api/v1/check'))"))
         page.click("#check > summary")
         page.wait("document.querySelectorAll('#check-list li').length > 3", 40)
         self.assertIn("processes", page.texts("#check-list .name"))
-        self.assertTrue(any(page.texts("#check-list li:has([data-state=missing]) code")))
+        self.assertTrue(any(page.texts("#check-list li:has([data-state=missing]) .remedy")))
         self.assert_clean(page)
 
     def test_axe_finds_nothing_serious_in_light_and_dark_and_on_a_phone(self):
@@ -145,7 +147,7 @@ class Names(PageTest):
         doc["meters"].append({**doc["meters"][0], "meter": evil, "gpu": None})
         doc["sources"][0].update(name=evil)
         service = self.enter(NodePage(doc))
-        service.check = {"summary": evil, "checks": [{"state": evil, "name": evil, "text": evil, "hint": evil}]}
+        service.check = {"summary": {"gpus": evil}, "findings": [{"what": evil, "verdict": evil, "detail": evil, "remedy": evil}]}
         page = self.open(service.url)
         page.click(f"{NAMES} >> nth=0")
         page.click("#check > summary")
