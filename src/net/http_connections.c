@@ -25,6 +25,7 @@ static const uint64_t phase_limit_us[] = {
     [CONNECTION_FRESH] = 5 * USEC_PER_SEC,
     [CONNECTION_IDLE] = 120 * USEC_PER_SEC,
     [CONNECTION_BUSY] = 30 * USEC_PER_SEC,
+    [CONNECTION_WATCHING] = UINT64_MAX,
 };
 
 /* How long a scrape waits for its page. */
@@ -90,7 +91,8 @@ void http_connection_answer_all(struct http_connection_list *waiting, enum reply
 /* When the first of the list has been there for so long. */
 static uint64_t limit_of(const struct http_connection_list *list, uint64_t limit_us)
 {
-    return TAILQ_EMPTY(list) ? UINT64_MAX : TAILQ_FIRST(list)->since_us + limit_us;
+    return TAILQ_EMPTY(list) || limit_us == UINT64_MAX ? UINT64_MAX
+                                                       : TAILQ_FIRST(list)->since_us + limit_us;
 }
 
 void http_connections_enforce_limits(struct http_server *server)
@@ -168,6 +170,7 @@ void http_server_drain(struct http_server *server)
     struct http_connection *c;
 
     server->draining = true;
+    http_events_end(server);
     pause_accepting(server, true);
     server->accept_again_us = 0;
     for (size_t phase = 0; phase < CONNECTION_PHASES; phase++)

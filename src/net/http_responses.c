@@ -20,6 +20,7 @@ static const struct {
     [REPLY_PAGE] = {.status = 200},
     [REPLY_ASSET] = {.status = 200},
     [REPLY_ASSET_UNCHANGED] = {.status = 304}, /* of the same response, whose body is not sent */
+    [REPLY_EVENTS] = {.status = 200},
     [REPLY_LANDING] = {.status = 200},
     [REPLY_HEALTHY] = {.status = 200, .text = "healthy\n"},
     [REPLY_READY] = {.status = 200, .text = "ready\n"},
@@ -41,6 +42,8 @@ static const struct {
     [REPLY_STOPPING] = {503, "the exporter is stopping\n", "Connection", "close"},
     [REPLY_UNAUTHORIZED] = {401, "a user and a password are needed here\n", "WWW-Authenticate",
                             "Basic realm=\"wattribute\", charset=\"UTF-8\""},
+    [REPLY_VIEWERS_FULL] = {503, "too many viewers: poll /api/v1/node instead\n", "Retry-After",
+                            "60"},
     [REPLY_CHECKS_FULL] = {503, "too many passwords are being checked, try again\n", "Retry-After",
                            "1"},
 };
@@ -257,6 +260,7 @@ int http_server_set_headers(struct http_server *server, const struct http_server
     /* Pages have headers, too: each is fetched once more. */
     for (size_t i = 0; i < HTTP_PAGES; i++)
         server->pages[i].generation = 0;
+    http_events_end(server); /* so have streams, and the password may be another one */
     return 0;
 }
 
@@ -269,25 +273,41 @@ void http_responses_done(struct http_server *server)
             MHD_destroy_response(server->pages[i].response);
 }
 
-/* A page, until its last reader is done. */
-struct mapping {
-    void *data;
-    size_t len;
-    size_t *count; /* the server's */
-};
-
-static void unmap_page(void *cls)
+struct http_mapping *http_mapping_ref(struct http_mapping *mapping)
 {
-    struct mapping *mapping = cls;
+    mapping->refs++;
+    return mapping;
+}
 
+void http_mapping_unref(struct http_mapping *mapping)
+{
+    if (--mapping->refs > 0)
+        return;
     munmap(mapping->data, mapping->len);
     (*mapping->count)--;
     free(mapping);
 }
 
+static void unmap_page(void *cls)
+{
+    http_mapping_unref(cls);
+}
+
+bool http_responses_describe_events(const struct http_server *server, struct MHD_Response *response)
+{
+    const struct header_list headers = {server->headers, server->header_count};
+
+    return header_add(response, "Content-Type", "text/event-stream") &&
+           header_add_configured(response, headers) &&
+           header_add_default(response, headers, "Cache-Control", "no-store") &&
+           header_add_default(response, headers, "X-Content-Type-Options", "nosniff") &&
+           /* nginx would collect events for a while. */
+           header_add_default(response, headers, "X-Accel-Buffering", "no");
+}
+
 /* The response owns the mapping. */
 static int map_page(struct http_server *server, const struct http_page *page, int fd, size_t len,
-                    struct MHD_Response **ret_response)
+                    struct MHD_Response **ret_response, struct http_mapping **ret_mapping)
 {
     size_t index = (size_t)(page - server->pages);
     const struct header_list headers = {server->headers, server->header_count};
@@ -295,7 +315,7 @@ static int map_page(struct http_server *server, const struct http_page *page, in
     /* Private: before Linux 6.7 a memfd sealed against writing cannot be mapped shared. */
     void *data = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
     struct MHD_Response *response;
-    struct mapping *mapping;
+    struct http_mapping *mapping;
 
     if (data == MAP_FAILED)
         return -errno;
@@ -304,7 +324,7 @@ static int map_page(struct http_server *server, const struct http_page *page, in
         munmap(data, len);
         return -ENOMEM;
     }
-    *mapping = (struct mapping){data, len, &server->mapped_count};
+    *mapping = (struct http_mapping){data, len, 1, &server->mapped_count};
     server->mapped_count++;
     response =
         MHD_create_response_from_buffer_with_free_callback_cls(len, data, unmap_page, mapping);
@@ -326,6 +346,7 @@ static int map_page(struct http_server *server, const struct http_page *page, in
         return -ENOMEM;
     }
     *ret_response = response;
+    *ret_mapping = mapping;
     return 0;
 }
 
@@ -346,19 +367,22 @@ int http_server_deliver(struct http_server *server, enum page_format format,
 {
     struct http_page *page = &server->pages[(size_t)format * PAGE_ENCODINGS + encoding];
     struct MHD_Response *response = NULL;
+    struct http_mapping *mapping = NULL;
     int r;
 
     if (!page->is_requested)
         return -EPROTO;
     page->is_requested = false;
-    r = map_page(server, page, body_fd, body_bytes, &response);
+    r = map_page(server, page, body_fd, body_bytes, &response, &mapping);
     if (r == 0) {
         if (page->response)
             MHD_destroy_response(page->response);
         else
             server->page_count++;
         page->response = response;
+        page->mapping = mapping;
         page->generation = generation;
+        http_events_publish(server, page);
     }
     http_connection_answer_all(&page->waiting, r == 0 ? REPLY_PAGE : REPLY_FAILED);
     return r;

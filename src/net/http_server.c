@@ -18,11 +18,27 @@ enum { CONNECTION_MEMORY_BYTES = 2 * HTTP_HEADERS_MAX_BYTES };
  */
 static const uint64_t SILENCE_MAX_US = 15 * USEC_PER_SEC;
 
+static enum MHD_Result send_events(struct http_server *server, struct http_connection *c)
+{
+    struct MHD_Response *response = http_events_open(server, c);
+    enum MHD_Result r;
+
+    if (!response)
+        return MHD_NO;
+    r = http_responses_describe_events(server, response)
+            ? MHD_queue_response(c->mhd, http_responses_status(REPLY_EVENTS), response)
+            : MHD_NO;
+    MHD_destroy_response(response);
+    return r;
+}
+
 static enum MHD_Result send_reply(struct http_server *server, struct http_connection *c)
 {
     enum reply reply = c->request.reply;
     struct MHD_Response *response = server->replies[c->request.is_of_api][reply];
 
+    if (reply == REPLY_EVENTS)
+        return send_events(server, c);
     if (reply == REPLY_PAGE)
         response = c->request.page->response;
     else if (reply == REPLY_ASSET || reply == REPLY_ASSET_UNCHANGED)
@@ -120,6 +136,7 @@ static enum reply route(struct http_server *server, struct http_connection *c, c
         [ROUTE_METRICS] = REPLY_NONE,
         [ROUTE_READY] = REPLY_NONE,
         [ROUTE_API] = REPLY_NONE,
+        [ROUTE_EVENTS] = REPLY_EVENTS,
     };
     struct route_request request = {method, request_check_path(url), find_header(c, "Accept"),
                                     find_header(c, "Accept-Encoding")};
@@ -128,10 +145,13 @@ static enum reply route(struct http_server *server, struct http_connection *c, c
 
     if (http_server_is_silent(server) &&
         (decision.route == ROUTE_HEALTHY || decision.route == ROUTE_READY ||
-         decision.route == ROUTE_METRICS || decision.route == ROUTE_API))
+         decision.route == ROUTE_METRICS || decision.route == ROUTE_API ||
+         decision.route == ROUTE_EVENTS))
         return REPLY_NO_ANSWER;
     if (decision.route == ROUTE_NOT_FOUND)
         return route_asset(server, c, request.path, decision.encoding);
+    if (decision.route == ROUTE_EVENTS && http_events_are_full(server))
+        return REPLY_VIEWERS_FULL;
     if (replies[decision.route] != REPLY_NONE)
         return replies[decision.route];
     c->request.wants_readiness = decision.route == ROUTE_READY;
@@ -232,7 +252,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **request_s
         return;
     http_connection_stop_waiting(c);
     memset(&c->request, 0, sizeof(c->request));
-    if (c->phase == CONNECTION_BUSY)
+    if (c->phase != CONNECTION_CUT)
         http_connection_enter(server, c, CONNECTION_IDLE);
 }
 
@@ -303,6 +323,7 @@ int http_server_open(const struct http_server_options *options, struct http_serv
     server->epoll_fd = server->listeners_fd = server->handshake_fd = -1;
     server->tls = options->tls ? tls_ref(options->tls) : NULL;
     TAILQ_INIT(&server->checking);
+    TAILQ_INIT(&server->viewers);
     for (size_t i = 0; i < CONNECTION_PHASES; i++)
         TAILQ_INIT(&server->phases[i]);
     for (size_t i = 0; i < HTTP_PAGES; i++)
@@ -375,6 +396,7 @@ int http_server_timeout_ms(const struct http_server *server)
     if (MHD_get_timeout(server->daemon, &mhd_ms) == MHD_YES)
         return 0;
     next_us = MIN(next_us, http_connections_next_limit_us(server));
+    next_us = MIN(next_us, http_events_next_us(server));
     if (next_us == UINT64_MAX)
         return -1;
     now = http_server_now_us(server);
@@ -387,6 +409,7 @@ void http_server_run(struct http_server *server)
 
     finish_checks(server);
     http_connections_enforce_limits(server);
+    http_events_run(server);
     http_handshakes_resume(server);
     http_server_accept(server);
     MHD_run(server->daemon);

@@ -7,12 +7,13 @@
 #include "net/http_server.h"
 #include "net/request_check.h"
 
-/* What a request gets. All but REPLY_PAGE are built once, by http_responses.c. */
+/* What a request gets. All but REPLY_PAGE and REPLY_EVENTS are built once, by http_responses.c. */
 enum reply {
     REPLY_NONE,
     REPLY_PAGE,
     REPLY_ASSET,
     REPLY_ASSET_UNCHANGED,
+    REPLY_EVENTS,
     REPLY_LANDING,
     REPLY_HEALTHY,
     REPLY_READY,
@@ -29,6 +30,7 @@ enum reply {
     REPLY_STOPPING,
     REPLY_UNAUTHORIZED,
     REPLY_CHECKS_FULL,
+    REPLY_VIEWERS_FULL,
     REPLY_COUNT,
 };
 
@@ -36,10 +38,11 @@ enum reply {
 enum reply_syntax { REPLY_PLAIN, REPLY_JSON, REPLY_SYNTAXES };
 
 enum connection_phase {
-    CONNECTION_FRESH, /* from accept to the end of the first request's headers */
-    CONNECTION_IDLE,  /* from a response to the end of the next request's headers */
-    CONNECTION_BUSY,  /* from there to the end of the response */
-    CONNECTION_CUT,   /* shut down; libmicrohttpd reads an end of file and closes it */
+    CONNECTION_FRESH,    /* from accept to the end of the first request's headers */
+    CONNECTION_IDLE,     /* from a response to the end of the next request's headers */
+    CONNECTION_BUSY,     /* from there to the end of the response; of a stream, of an event */
+    CONNECTION_WATCHING, /* a stream, between two events */
+    CONNECTION_CUT,      /* shut down; libmicrohttpd reads an end of file and closes it */
     CONNECTION_PHASES,
 };
 
@@ -53,12 +56,13 @@ struct http_connection {
     struct tls_session tls;                /* zeros: none */
     bool is_parked;                        /* suspended in the middle of its handshake */
     struct {
-        uint64_t check_id;      /* of its password, while that is being checked */
-        bool is_admitted;       /* may be answered */
-        bool wants_readiness;   /* GET /-/ready: is there a page? */
-        bool is_of_api;         /* errors are JSON */
-        struct http_page *page; /* that it requests, or NULL */
-        size_t asset;           /* that it requests: index of asset_responses */
+        uint64_t check_id;          /* of its password, while that is being checked */
+        bool is_admitted;           /* may be answered */
+        bool wants_readiness;       /* GET /-/ready: is there a page? */
+        bool is_of_api;             /* errors are JSON */
+        struct http_page *page;     /* that it requests, or NULL */
+        struct http_viewer *viewer; /* of events, or NULL */
+        size_t asset;               /* that it requests: index of asset_responses */
         enum reply reply;
         struct request_check check; /* of its head */
     } request;                      /* the current one */
@@ -66,9 +70,18 @@ struct http_connection {
 
 TAILQ_HEAD(http_connection_list, http_connection);
 
+/* A page in memory, until its last reader is done. */
+struct http_mapping {
+    char *data;
+    size_t len;
+    size_t refs;
+    size_t *count; /* the server's */
+};
+
 /* The newest page of one format and encoding. */
 struct http_page {
     struct MHD_Response *response; /* NULL: none came yet */
+    struct http_mapping *mapping;  /* the response's */
     uint64_t generation;
     bool is_requested;                   /* and has not come yet */
     struct http_connection_list waiting; /* the longest first */
@@ -102,6 +115,9 @@ struct http_server {
     struct http_page pages[HTTP_PAGES];
     size_t mapped_count; /* pages: the newest, and old ones that are still being sent */
     size_t page_count;   /* the newest alone */
+    size_t viewer_count; /* of events */
+    struct http_connection_list viewers; /* that wait for the next one */
+    uint64_t news_us; /* when the collector is asked next, if there are viewers */
 };
 
 static inline uint64_t http_server_now_us(const struct http_server *server)
@@ -146,5 +162,23 @@ void http_handshakes_resume(struct http_server *server); /* those that can go on
 void http_responses_done(struct http_server *server);
 unsigned http_responses_status(enum reply reply);
 
+struct http_mapping *http_mapping_ref(struct http_mapping *mapping);
+void http_mapping_unref(struct http_mapping *mapping);
+
+/* Adds the headers of a stream. */
+bool http_responses_describe_events(const struct http_server *server,
+                                    struct MHD_Response *response);
+
 /* Fetches the newest page, unless it is on its way. REPLY_NONE: wait for it. */
 enum reply http_page_fetch(struct http_server *server, struct http_page *page);
+
+/* http_events.c: streams of documents. The response of a new one, or NULL; a document for those who
+ * wait for it; all of them are to end. */
+bool http_events_are_full(const struct http_server *server);
+struct MHD_Response *http_events_open(struct http_server *server, struct http_connection *c);
+void http_events_publish(struct http_server *server, const struct http_page *page);
+void http_events_end(struct http_server *server);
+
+/* Asks the collector for news if it is time, and pings viewers; and when that is next due. */
+void http_events_run(struct http_server *server);
+uint64_t http_events_next_us(const struct http_server *server);

@@ -12,6 +12,7 @@ enum route {
     ROUTE_LANDING,
     ROUTE_METRICS,
     ROUTE_API, /* a document of it */
+    ROUTE_EVENTS,
     ROUTE_HEALTHY,
     ROUTE_READY,
     ROUTE_NOT_FOUND, /* an asset, or nothing */
