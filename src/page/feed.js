@@ -68,11 +68,9 @@ export class Feed {
     const events = new EventSource(address('api/v1/events'));
     this.#events = events;
     events.addEventListener('node', (event) => {
-      const began = performance.now();
       this.#set('live');
       this.#watch();
       this.#on.node(JSON.parse(event.data));
-      performance.measure('read', { start: began });
     });
     events.addEventListener('open', () => this.#watch());
     events.addEventListener('error', () => {

@@ -63,7 +63,6 @@ function draw() {
 }
 
 function show(node) {
-  const began = performance.now();
   document.title = `${format.watts(node.watts)} · ${node.node ?? 'wattribute'}`;
   setText(byId('node-name'), node.node ?? '');
   setHidden(byId('replay'), !node.replay);
@@ -76,7 +75,6 @@ function show(node) {
   showMeters(node);
   showSources(node);
   document.body.dataset.drawn = node.generation ?? node.time;
-  performance.measure('frame', { start: began });
 }
 
 function showChart() {

@@ -205,7 +205,8 @@ export class Workloads {
   }
 
   #makeDetails(made) {
-    made.details = element('tr', { className: 'details' }, element('td', { colSpan: COLUMNS.length }, element('dl'), element('div')));
+    made.details = element('tr', { className: 'details' }, element('td', { colSpan: COLUMNS.length }, element('dl'),
+      element('div', { tabIndex: 0, role: 'region', ariaLabel: 'Meters, processes and GPUs' })));
     setAttribute(made.button, 'aria-expanded', 'true');
   }
 
