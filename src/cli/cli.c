@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "collector/checker.h"
 #include "fetcher/fetcher.h"
 #include "server/server.h"
 
@@ -48,6 +49,7 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
                1 << OPTIONS_MODEL | 1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
     {.name = "server", .run_child = server_main},
     {.name = "fetcher", .run_child = fetcher_main},
+    {.name = "checker", .run_child = checker_main},
 };
 
 /* The arguments after the verb, read one by one. */

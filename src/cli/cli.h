@@ -23,7 +23,7 @@ struct cli_command {
 };
 
 /* The first is the default. */
-enum { CLI_COMMANDS = 6 };
+enum { CLI_COMMANDS = 7 };
 extern const struct cli_command cli_commands[CLI_COMMANDS];
 
 enum { CLI_ARGUMENTS_MAX = 64 };
@@ -85,13 +85,6 @@ int cli_exit_status(int error);
 struct host;
 struct report;
 void check_identity(struct report *report, const struct host *host, const struct options *options);
-
-/* The part about one source. False: it hangs, so that `context` must stay, and the program may only
- * end by _exit(). */
-struct source_context;
-struct source_ops;
-bool check_source(struct report *report, const struct source_ops *source,
-                  const struct source_context *context);
 
 /* The part about processes that share a board, which it measures for some seconds if there are any.
  * False: a thread hangs, so that the program may only end by _exit(). */

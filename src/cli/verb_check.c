@@ -22,6 +22,7 @@
 #include "host/proc.h"
 #include "model/report.h"
 #include "process/descriptors.h"
+#include "sources/check.h"
 #include "sources/gpu_counters.h"
 #include "sources/source.h"
 
@@ -113,8 +114,9 @@ static int redfish_query(const struct redfish_config *config, struct redfish_pla
 }
 
 /* Logs in, queries once and logs out. */
-static void check_redfish(struct report *report, const struct options *options)
+static void check_redfish(struct report *report, const void *argument)
 {
+    const struct options *options = argument;
     struct redfish_config config = {0};
     struct redfish_place place;
     struct error err = {""};
@@ -305,7 +307,7 @@ static bool check_sources(struct report *report, const struct host *host,
                           const struct options *options)
 {
     _cleanup_free_ struct checked *of = calloc(1, sizeof(*of));
-    bool is_idle = true;
+    bool is_idle;
 
     if (!of) {
         report_add(report, "sources", VERDICT_MISSING, "free some memory", "out of memory");
@@ -323,18 +325,7 @@ static bool check_sources(struct report *report, const struct host *host,
         .model = &of->model,
         .switches = &of->switches,
     };
-    for (size_t i = 0; source_table[i]; i++) {
-        const struct source_ops *source = source_table[i];
-
-        if (source_is_off(&of->switches, source->name))
-            report_add(report, source->name, VERDICT_LIMITED,
-                       "to read it, remove --collector.NAME=false and --no-collector.NAME",
-                       "switched off by --collector.%s", source->name);
-        else if (source == &redfish_source) /* sources do not use the network */
-            check_redfish(report, options);
-        else if (source->check)
-            is_idle &= check_source(report, source, &of->context);
-    }
+    is_idle = sources_check(report, &of->context, check_redfish, options);
     if (!is_idle)
         (void)TAKE_PTR(of);
     return is_idle;

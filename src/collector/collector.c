@@ -115,6 +115,7 @@ static void finish_release(struct collector *collector)
 static void reap_children(struct collector *collector)
 {
     collector_reap_server(collector);
+    collector_reap_check(collector);
     fetchers_reap(&collector->fetchers);
 }
 
@@ -287,6 +288,9 @@ static void loop(struct collector *collector)
                 break;
             case WATCH_SERVER:
                 collector_answer_server(collector);
+                break;
+            case WATCH_CHECKER:
+                collector_read_check(collector);
                 break;
             default:
                 fetchers_read(&collector->fetchers, events[i].data.u32 - WATCH_FETCHER);

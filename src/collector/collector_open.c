@@ -50,6 +50,7 @@ bool collector_close(struct collector *collector)
         return true;
     is_idle = source_set_stop(&collector->sources, COLLECTOR_STOP_SOURCE_US);
     child_stop(&collector->server, 0);
+    child_stop(&collector->check.child, 0);
     fetchers_close(&collector->fetchers);
     is_idle &= state_file_close(collector->state.file, COLLECTOR_STOP_STATE_US);
     if (!is_idle)
@@ -195,6 +196,7 @@ int collector_open(const struct collector_options *options, struct collector **r
     collector->sweep_us = collector_now_us(collector) + options->options->process_scan_interval_us;
     collector->ping_us = collector_now_us(collector) + CHILD_PING_US;
     child_init(&collector->server, "server");
+    child_init(&collector->check.child, "checker");
     page_cache_init(&collector->pages, &exposition);
     find_node_name(collector);
     open_notify(collector);

@@ -39,6 +39,7 @@ enum watched {
     WATCH_SIGNALS,
     WATCH_SOURCES,
     WATCH_SERVER,
+    WATCH_CHECKER,
     WATCH_FETCHER, /* one for each kind of fetcher */
 };
 
@@ -95,6 +96,10 @@ struct collector {
     size_t listener_count;
     struct notify notify;
     struct child server;
+    struct {
+        struct child child;
+        uint64_t started_us, made_us; /* the last one; 0: none was */
+    } check;
     struct fetchers fetchers;
     struct web_watch *web;  /* NULL: none */
     bool web_config_is_new; /* the server does not have it yet */
@@ -137,6 +142,13 @@ void collector_answer_server(struct collector *collector);
 void collector_ping_server(struct collector *collector);
 void collector_check_web_config(struct collector *collector);
 void collector_send_web_config(struct collector *collector);
+
+/* collector_check.c: the check of the sources. */
+
+/* CHANNEL_BODY: pages.check has it. Starts one where there is none, or where it is old. */
+enum channel_status collector_check_status(struct collector *collector);
+void collector_read_check(struct collector *collector);
+void collector_reap_check(struct collector *collector); /* also one that takes too long */
 
 /* collector_state.c: what survives a restart. */
 

@@ -121,17 +121,24 @@ static enum channel_status find_page(struct collector *collector,
     enum page_format format = (enum page_format)request->format;
     enum page_encoding encoding = (enum page_encoding)request->encoding;
     uint64_t now_us = collector_now_us(collector);
+    uint64_t generation;
     int r;
 
     if (format == PAGE_HISTORY && !collector->pipeline->history)
         return CHANNEL_ABSENT;
-    if (!collector->measured)
+    if (format == PAGE_CHECK) {
+        enum channel_status status = collector_check_status(collector);
+
+        if (status != CHANNEL_BODY)
+            return status;
+    } else if (!collector->measured) {
         return CHANNEL_NOT_READY;
+    }
     *ret_page = page_cache_find(&collector->pages, format, encoding, now_us);
     if (*ret_page)
         return (*ret_page)->generation == request->have_generation ? CHANNEL_UNCHANGED
                                                                    : CHANNEL_BODY;
-    r = refresh_snapshot(collector, format);
+    r = format == PAGE_CHECK ? 0 : refresh_snapshot(collector, format);
     if (r == -EAGAIN) {
         log_debug("no page yet: the state is not written");
         return CHANNEL_NOT_READY;
@@ -140,7 +147,9 @@ static enum channel_status find_page(struct collector *collector,
         log_error("out of memory: cannot take a snapshot");
         return CHANNEL_FAILED;
     }
-    if (request->have_generation == collector->pages.generation)
+    generation =
+        format == PAGE_CHECK ? collector->pages.check_generation : collector->pages.generation;
+    if (request->have_generation == generation)
         return CHANNEL_UNCHANGED;
     if (format == PAGE_HISTORY)
         refresh_history(collector);

@@ -303,6 +303,11 @@ int source_set_describe(struct source_set *set, struct snapshot *snapshot)
     return 0;
 }
 
+bool source_set_is_releasing(const struct source_set *set, uint64_t now_us)
+{
+    return now_us < set->release_until_us || source_set_find_closing(set) != NULL;
+}
+
 void source_set_release_devices(struct source_set *set, uint64_t until_us)
 {
     set->release_until_us = until_us;

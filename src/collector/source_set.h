@@ -80,6 +80,7 @@ int source_set_describe(struct source_set *set, struct snapshot *snapshot);
  * source_set_read after its thread has ended. find_closing returns the name of one that is still
  * open, or NULL.
  */
+bool source_set_is_releasing(const struct source_set *set, uint64_t now_us);
 void source_set_release_devices(struct source_set *set, uint64_t until_us);
 const char *source_set_find_closing(const struct source_set *set);
 

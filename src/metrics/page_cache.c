@@ -40,6 +40,7 @@ void page_cache_done(struct page_cache *cache)
     page_cache_renew(cache);
     drop_pages(cache, PAGE_NODE, PAGE_FORMATS);
     gzip_part_done(&cache->usage.part);
+    buffer_done(&cache->check);
 }
 
 /* Frees the text at once: on a node with a thousand workloads it takes megabytes. */
@@ -105,7 +106,9 @@ static int render_metrics(struct page_cache *cache, enum page_format format,
 static void render_document(const struct page_cache *cache, enum page_format format,
                             struct buffer *out)
 {
-    if (format == PAGE_HISTORY)
+    if (format == PAGE_CHECK)
+        buffer_bytes(out, cache->check.data, cache->check.len);
+    else if (format == PAGE_HISTORY)
         history_json(cache->history, &cache->history_options, out);
     else
         node_json(&cache->snapshot,
@@ -152,12 +155,13 @@ int page_cache_get(struct page_cache *cache, enum page_format format, enum page_
                    uint64_t usage_version, uint64_t now_us, const struct page **ret_page)
 {
     struct page *page = &cache->pages[format][encoding];
+    uint64_t generation = format == PAGE_CHECK ? cache->check_generation : cache->generation;
     _cleanup_close_ int fd = -1;
     struct buffer bytes;
     int r;
 
     *ret_page = page;
-    if (page->fd >= 0 && page->generation == cache->generation)
+    if (page->fd >= 0 && page->generation == generation)
         return 0;
     buffer_init(&bytes, SEALED_MAX_BYTES);
     r = page_is_of_api(format)
@@ -167,7 +171,7 @@ int page_cache_get(struct page_cache *cache, enum page_format format, enum page_
         r = fs_create_sealed(bytes.data, bytes.len, &fd);
     if (r == 0) {
         cleanup_close(&page->fd);
-        *page = (struct page){TAKE_FD(fd), bytes.len, cache->generation, now_us};
+        *page = (struct page){TAKE_FD(fd), bytes.len, generation, now_us};
     }
     buffer_done(&bytes);
     return r;

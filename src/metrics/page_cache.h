@@ -49,6 +49,8 @@ struct page_cache {
     struct snapshot snapshot;
     const struct history *history; /* NULL: none */
     struct history_json_options history_options;
+    struct buffer check; /* the document of PAGE_CHECK, from elsewhere */
+    uint64_t check_generation;
     struct page pages[PAGE_FORMATS][PAGE_ENCODINGS];
 };
 

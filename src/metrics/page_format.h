@@ -9,6 +9,7 @@ enum page_format {
     PAGE_OPENMETRICS,
     PAGE_NODE, /* of the API from here on: JSON */
     PAGE_HISTORY,
+    PAGE_CHECK,
     PAGE_FORMATS,
 };
 

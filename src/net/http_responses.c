@@ -38,7 +38,9 @@ static const struct {
                          .text = "the collector does not answer, see the exporter's log\n"},
     [REPLY_FAILED] = {.status = 503,
                       .text = "the page could not be rendered, see the exporter's log\n"},
-    [REPLY_ABSENT] = {.status = 404, .text = "the history is switched off (--no-history)\n"},
+    [REPLY_NO_HISTORY] = {.status = 404, .text = "the history is switched off (--no-history)\n"},
+    [REPLY_NO_CHECK] = {.status = 404, .text = "a replay has no sources of this node to check\n"},
+    [REPLY_RUNNING] = {202, "{\"state\":\"running\"}", "Retry-After", "1"},
     [REPLY_STOPPING] = {503, "the exporter is stopping\n", "Connection", "close"},
     [REPLY_UNAUTHORIZED] = {401, "a user and a password are needed here\n", "WWW-Authenticate",
                             "Basic realm=\"wattribute\", charset=\"UTF-8\""},
@@ -148,7 +150,7 @@ static void render_reply(const struct http_server_options *options, enum reply r
 {
     if (reply == REPLY_LANDING)
         render_landing(options, out);
-    else if (syntax == REPLY_JSON)
+    else if (syntax == REPLY_JSON && fixed_replies[reply].status >= 400)
         render_error(reply, out);
     else
         buffer_str(out, fixed_replies[reply].text);
@@ -391,11 +393,12 @@ int http_server_deliver(struct http_server *server, enum page_format format,
 int http_server_answer(struct http_server *server, enum page_format format,
                        enum page_encoding encoding, enum http_server_answer answer)
 {
-    static const enum reply replies[] = {
+    const enum reply replies[] = {
         [HTTP_SERVER_UNCHANGED] = REPLY_PAGE,
         [HTTP_SERVER_NOT_READY] = REPLY_NOT_READY,
         [HTTP_SERVER_FAILED] = REPLY_FAILED,
-        [HTTP_SERVER_ABSENT] = REPLY_ABSENT,
+        [HTTP_SERVER_ABSENT] = format == PAGE_CHECK ? REPLY_NO_CHECK : REPLY_NO_HISTORY,
+        [HTTP_SERVER_RUNNING] = REPLY_RUNNING,
     };
     struct http_page *page = &server->pages[(size_t)format * PAGE_ENCODINGS + encoding];
 

@@ -60,6 +60,7 @@ enum http_server_answer {
     HTTP_SERVER_NOT_READY, /* nothing has been measured yet */
     HTTP_SERVER_FAILED,    /* the page could not be rendered */
     HTTP_SERVER_ABSENT,    /* it is switched off */
+    HTTP_SERVER_RUNNING,   /* it is being made */
 };
 
 /* metrics_path must outlive the server. */

@@ -171,6 +171,7 @@ struct route_decision routes_decide(const struct route_request *request, const c
         {"/api/v1/node", ROUTE_API, PAGE_NODE},
         {"/api/v1/history", ROUTE_API, PAGE_HISTORY},
         {"/api/v1/events", ROUTE_EVENTS, 0},
+        {"/api/v1/check", ROUTE_API, PAGE_CHECK},
     };
     struct route_decision decision = {.route = ROUTE_NOT_FOUND};
 

@@ -4,6 +4,7 @@
  *
  *   server -> collector     channel_request: the newest page of this format and encoding
  *   collector -> server     channel_reply:   the page, or why there is none; or a new job
+ *   checker -> collector    channel_reply:   its findings
  *   fetcher -> collector    channel_names:   from the Kubernetes API server
  *                           channel_factor:  from a provider of emission factors
  *   both ways               channel_ping:    from the collector, and the same one back
@@ -26,6 +27,7 @@ enum channel_status {
     CHANNEL_NOT_READY, /* nothing has been measured yet */
     CHANNEL_FAILED,    /* rendering failed (out of memory) */
     CHANNEL_ABSENT,    /* it is switched off */
+    CHANNEL_RUNNING,   /* it is being made */
     CHANNEL_JOB,       /* no reply, but a new job; a descriptor comes with it */
     CHANNEL_STATUS_COUNT,
 };

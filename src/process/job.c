@@ -34,6 +34,22 @@ static void code_server(struct coder *coder, struct server_job *job)
     job->web_config = code_bytes(coder, job->web_config);
 }
 
+static void code_checker(struct coder *coder, struct checker_job *job)
+{
+    code_log(coder, &job->log);
+    job->procfs_path = code_text(coder, job->procfs_path);
+    job->sysfs_path = code_text(coder, job->sysfs_path);
+    job->rootfs_path = code_text(coder, job->rootfs_path);
+    job->interval_us = code_u64(coder, job->interval_us, UINT64_MAX);
+    job->off_count = code_u64(coder, job->off_count, SOURCE_SWITCHES_MAX);
+    for (size_t i = 0; i < job->off_count; i++)
+        job->off[i] = code_text(coder, job->off[i]);
+    job->has_model = code_u64(coder, job->has_model, 1);
+    job->model_by_table = code_u64(coder, job->model_by_table, 1);
+    job->model_idle_uw = code_u64(coder, job->model_idle_uw, UINT64_MAX);
+    job->model_full_uw = code_u64(coder, job->model_full_uw, UINT64_MAX);
+}
+
 static void code_bmc(struct coder *coder, struct bmc_job *job)
 {
     job->url = code_text(coder, job->url);
@@ -111,6 +127,16 @@ int server_job_seal(const struct server_job *job)
     return seal(&packed);
 }
 
+int checker_job_seal(const struct checker_job *job)
+{
+    struct checker_job copy = *job;
+    struct buffer packed;
+
+    buffer_init(&packed, MAX_BYTES);
+    code_checker(&(struct coder){.out = &packed}, &copy);
+    return seal(&packed);
+}
+
 void fetcher_job_pack(struct fetcher_job *job, struct buffer *ret_packed)
 {
     buffer_init(ret_packed, MAX_BYTES);
@@ -162,6 +188,18 @@ int server_job_read(int fd, struct job *ret_block, struct server_job *ret_job)
         return r;
     *ret_job = (struct server_job){0};
     code_server(&coder, ret_job);
+    return end_read(&coder, ret_block);
+}
+
+int checker_job_read(int fd, struct job *ret_block, struct checker_job *ret_job)
+{
+    struct coder coder;
+    int r = begin_read(fd, ret_block, &coder);
+
+    if (r < 0)
+        return r;
+    *ret_job = (struct checker_job){0};
+    code_checker(&coder, ret_job);
     return end_read(&coder, ret_block);
 }
 

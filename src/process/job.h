@@ -15,6 +15,7 @@
 #include "core/span.h"
 #include "emissions/choice.h"
 #include "model/price.h"
+#include "sources/source.h"
 
 struct job_log {
     enum log_level level;
@@ -75,6 +76,17 @@ struct emissions_job {
     const char *proxies[PROXY_VARIABLES]; /* "": not set */
 };
 
+/* The sources of this node, looked at while the collector reads them. */
+struct checker_job {
+    struct job_log log;
+    const char *procfs_path, *sysfs_path, *rootfs_path;
+    uint64_t interval_us;
+    const char *off[SOURCE_SWITCHES_MAX]; /* sources that are switched off */
+    size_t off_count;
+    bool has_model, model_by_table; /* as in struct source_estimate */
+    uint64_t model_idle_uw, model_full_uw;
+};
+
 struct fetcher_job {
     struct job_log log;
     enum fetcher_kind kind;
@@ -88,6 +100,7 @@ struct fetcher_job {
 
 /* A descriptor, or -errno. */
 int server_job_seal(const struct server_job *job);
+int checker_job_seal(const struct checker_job *job);
 
 /* Packs the job but for `is_restart`, so that two jobs can be compared; to be wiped by the caller.
  */
@@ -102,6 +115,7 @@ struct job {
 
 /* 0, -EPROTO (no block, not sealed, or not of this form) or -errno. */
 int server_job_read(int fd, struct job *ret_block, struct server_job *ret_job);
+int checker_job_read(int fd, struct job *ret_block, struct checker_job *ret_job);
 int fetcher_job_read(int fd, struct job *ret_block, struct fetcher_job *ret_job);
 
 /* Wipes it. Accepts a zeroed struct. */

@@ -112,6 +112,7 @@ static int handle_reply(struct server *server, const struct channel_reply *reply
         [CHANNEL_NOT_READY] = HTTP_SERVER_NOT_READY,
         [CHANNEL_FAILED] = HTTP_SERVER_FAILED,
         [CHANNEL_ABSENT] = HTTP_SERVER_ABSENT,
+        [CHANNEL_RUNNING] = HTTP_SERVER_RUNNING,
     };
     int r;
 

@@ -1,10 +1,9 @@
-/* Sources are checked on threads of their own: a driver, or a daemon behind it, that hangs costs
- * its own lines and not the others. */
+#include "sources/check.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "cli/cli.h"
 #include "core/macros.h"
 #include "model/report.h"
 #include "sources/source.h"
@@ -26,8 +25,9 @@ static void *run_check(void *argument)
     return NULL;
 }
 
-bool check_source(struct report *report, const struct source_ops *source,
-                  const struct source_context *context)
+/* False: it hangs. */
+static bool check_source(struct report *report, const struct source_ops *source,
+                         const struct source_context *context)
 {
     _cleanup_free_ struct source_check *check = malloc(sizeof(*check));
     struct timespec until;
@@ -54,4 +54,25 @@ bool check_source(struct report *report, const struct source_ops *source,
                "it has hung for %d s", PATIENCE_S);
     (void)TAKE_PTR(check);
     return false;
+}
+
+bool sources_check(struct report *report, const struct source_context *context,
+                   void (*check_redfish)(struct report *report, const void *argument),
+                   const void *argument)
+{
+    bool is_idle = true;
+
+    for (size_t i = 0; source_table[i]; i++) {
+        const struct source_ops *source = source_table[i];
+
+        if (source_is_off(context->switches, source->name))
+            report_add(report, source->name, VERDICT_LIMITED,
+                       "to read it, remove --collector.NAME=false and --no-collector.NAME",
+                       "switched off by --collector.%s", source->name);
+        else if (source == &redfish_source && check_redfish)
+            check_redfish(report, argument);
+        else if (source->check)
+            is_idle &= check_source(report, source, context);
+    }
+    return is_idle;
 }
