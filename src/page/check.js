@@ -25,11 +25,11 @@ async function load() {
         return;
       }
       if (status !== 202) {
-        setText(state, `The check failed: ${body?.error ?? `status ${status}`}. Run wattribute check on the node.`);
+        setText(state, body?.error ?? `The check failed with status ${status}: run wattribute check on the node`);
         return;
       }
     } catch {
-      setText(state, 'Nobody answers. Run wattribute check on the node.');
+      setText(state, 'Nobody answers: run wattribute check on the node');
       return;
     }
     await new Promise((done) => setTimeout(done, AGAIN_MS));

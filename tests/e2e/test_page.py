@@ -3,13 +3,16 @@
 UPDATE_PICTURES=1 writes the pictures of docs/pictures, which takes some minutes.
 """
 import os
+import ssl
+import struct
 import time
 import unittest
 
-from harness import H200_TRACE, SOURCE_ROOT, Exporter, TestCase, Trace, ask, wait_until
-from servers import node_page
+from certificates import Authority
+from harness import H200_TRACE, SOURCE_ROOT, Exporter, TestCase, Trace, main, wait_until
 from servers.browser import Browser
 from servers.node_page import NodePage, document, history, workload
+from test_web_config import LOOPBACK, PASSWORD, QUICK, SecureExporter
 
 DRAWN = "document.body.dataset.drawn !== undefined"
 NAMES = "#workload-table > tbody .title"
@@ -95,12 +98,19 @@ class Demo(PageTest):
             wait_until("all workloads of the demo", lambda: DEMO <= shown_names(page), 20)
         self.assertEqual([], [problem for problem in page.problems() if "ERR_" not in problem])
 
-    def test_what_is_missing_on_the_node_is_told_with_what_helps_when_that_is_opened(self):
+    def test_a_replay_has_nothing_to_check_and_says_so(self):
         page = self.open(self.url)
+        page.click("#check > summary")
+        page.wait("document.getElementById('check-state').textContent.includes('a replay has no sources')")
+
+    def test_what_is_missing_on_the_node_is_told_with_what_helps_when_that_is_opened(self):
+        exporter = self.enter(Exporter("--model.idle-watts=5", "--model.full-watts=50"))
+        page = self.open(f"http://{exporter.address}/")
+        self.assertFalse(page.get("getComputedStyle(document.getElementById('replay')).display !== 'none'"))
         self.assertEqual([], page.run("return page.requested.filter((url) => url.includes('api/v1/check'))"))
         page.click("#check > summary")
         page.wait("document.querySelectorAll('#check-list li').length > 3", 40)
-        self.assertIn("processes", page.texts("#check-list .name"))
+        self.assertIn("rapl", page.texts("#check-list .name"))
         self.assertTrue(any(page.texts("#check-list li:has([data-state=missing]) .remedy")))
         self.assert_clean(page)
 
@@ -111,6 +121,21 @@ class Demo(PageTest):
             page.click(f"{NAMES} >> nth=0")
             page.click("#chart-data > summary")
             self.assertEqual([], page.run("return tools.audit(page)"), options)
+            self.assert_clean(page)
+
+
+class Secure(PageTest):
+    def test_the_page_is_shown_over_tls_to_who_has_the_password_also_where_it_is_in_the_address(self):
+        Authority(self.directory).certify("server", *LOOPBACK, purpose="serverAuth")
+        config = self.write("web.yml", b"tls_server_config: {cert_file: server.crt, key_file: server.key}\n"
+                            b"basic_auth_users: {alice: %b}\n" % QUICK.encode())
+        context = ssl.create_default_context(cafile=self.path("ca.crt"))
+        exporter = self.enter(SecureExporter("--replay", H200_TRACE, f"--web.config.file={config}", context=context))
+        for address, options in ((exporter.address, {"httpCredentials": {"username": "alice", "password": PASSWORD}}),
+                                 (f"alice:{PASSWORD}@{exporter.address}", {})):
+            page = self.open(f"https://{address}/", ignoreHTTPSErrors=True, **options)
+            page.wait(f"{STATE} === 'live'")
+            wait_until("all workloads of the demo", lambda page=page: DEMO <= shown_names(page), 20)
             self.assert_clean(page)
 
 
@@ -338,6 +363,33 @@ class Size(PageTest):
         self.assert_clean(page)
 
 
+class Pictures(PageTest):
+    """Of the docs: of the demo on a node of another name, when all of the trace was played."""
+
+    DIRECTORY = os.path.join(SOURCE_ROOT, "docs", "pictures")
+    TRACE_S = 237
+    WIDE = {"viewport": {"width": 1160, "height": 1130}, "deviceScaleFactor": 1.5}
+    OPTIONS = {"page-light": {**WIDE, "colorScheme": "light"}, "page-dark": {**WIDE, "colorScheme": "dark"},
+               "page-phone": {**PHONE, "colorScheme": "dark"}}
+
+    def size_of(self, path):
+        with open(path, "rb") as file:
+            head = file.read(24)
+        self.assertEqual(b"\x89PNG\r\n\x1a\n", head[:8])
+        return struct.unpack(">II", head[16:])
+
+    def test_the_pictures_of_the_docs_are_of_the_page_s_size(self):
+        is_update = os.environ.get("UPDATE_PICTURES") == "1"
+        exporter = self.enter(Exporter("--replay", H200_TRACE, "--attribution-delay=5s", "--cost.price=0.28", "--cost.currency=EUR",
+                                       "--emissions.zone=FR", env={"NODE_NAME": "gpu-07"}, settles_at_once=False))
+        pages = {name: self.open(f"http://{exporter.address}/", **options) for name, options in self.OPTIONS.items()}
+        time.sleep(self.TRACE_S if is_update else 0)
+        for name, page in pages.items():
+            path = os.path.join(self.DIRECTORY if is_update else self.directory, f"{name}.png")
+            page.picture(path)
+            self.assertEqual(self.size_of(path), self.size_of(os.path.join(self.DIRECTORY, f"{name}.png")), name)
+            self.assert_clean(page)
+
+
 if __name__ == "__main__":
-    from harness import main
     main()
