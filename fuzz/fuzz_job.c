@@ -48,6 +48,26 @@ static void check_server(int fd, struct span bytes)
     job_done(&block);
 }
 
+static void check_checker(int fd, struct span bytes)
+{
+    _cleanup_close_ int again_fd = -1;
+    _cleanup_free_ char *packed = NULL;
+    struct checker_job job;
+    struct job block;
+    size_t len;
+    int r = checker_job_read(fd, &block, &job);
+
+    check(r == 0 || r == -EPROTO);
+    if (r < 0)
+        return;
+    check(job.off_count <= SOURCE_SWITCHES_MAX);
+    again_fd = checker_job_seal(&job);
+    check(again_fd >= 0 && lseek(again_fd, 0, SEEK_SET) == 0);
+    check(fs_read_fd(again_fd, bytes.len + 1, &packed, &len) == 0);
+    check_packed((struct span){packed, len}, bytes);
+    job_done(&block);
+}
+
 static void check_emissions(const struct emissions_job *job)
 {
     check(job->count <= CHOICE_MAX && job->basis < PRICE_BASES);
@@ -84,7 +104,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     check(fs_create_sealed(bytes.data, bytes.len, &fd) == 0);
-    if (data[0] % 2 == 0)
+    if (data[0] == 2)
+        check_checker(fd, bytes);
+    else if (data[0] % 2 == 0)
         check_server(fd, bytes);
     else
         check_fetcher(fd, bytes);

@@ -199,7 +199,7 @@ static void a_bill_that_is_lost_is_an_imbalance(void **state)
 }
 
 /* The history given to a ledger, as the test knows it. */
-struct history {
+struct price_history {
     struct random_source random;
     struct ledger *ledger;
     struct price prices[64];
@@ -208,12 +208,12 @@ struct history {
     unsigned __int128 emission[METERS], cost[METERS]; /* by hand */
 };
 
-static uint64_t below(struct history *history, uint64_t limit)
+static uint64_t below(struct price_history *history, uint64_t limit)
 {
     return random_u64(&history->random) % limit;
 }
 
-static void change_price(struct history *history, uint64_t t_us)
+static void change_price(struct price_history *history, uint64_t t_us)
 {
     if (history->price_count == ARRAY_SIZE(history->prices))
         return;
@@ -224,7 +224,8 @@ static void change_price(struct history *history, uint64_t t_us)
     ledger_set_price(history->ledger, &history->prices[history->price_count++], t_us);
 }
 
-static void integrate(struct history *history, uint32_t meter, uint64_t energy_uj, uint64_t end_us)
+static void integrate(struct price_history *history, uint32_t meter, uint64_t energy_uj,
+                      uint64_t end_us)
 {
     size_t p = history->price_count - 1;
 
@@ -238,7 +239,7 @@ static void integrate(struct history *history, uint32_t meter, uint64_t energy_u
 }
 
 /* A window of up to four owners, some of them unowned. */
-static void book_at_random(struct history *history, uint64_t t_us)
+static void book_at_random(struct price_history *history, uint64_t t_us)
 {
     struct booking bookings[4] = {0};
     size_t count = 1 + below(history, ARRAY_SIZE(bookings));
@@ -266,7 +267,7 @@ static void book_at_random(struct history *history, uint64_t t_us)
 
 static void in_any_history_bills_balance_and_are_the_integral_of_price_and_energy(void **state)
 {
-    struct history history = {.random = {20261}};
+    struct price_history history = {.random = {20261}};
 
     (void)state;
     history.ledger = open_ledger();
