@@ -17,6 +17,12 @@ const height = () => (innerWidth < 640 ? 240 : 320);
 const isNumber = (value) => typeof value === 'number';
 const newest = (values) => values.findLast(isNumber);
 
+// With seconds where there are several ticks in a minute.
+function timesOf(ticks) {
+    const isFine = ticks[1] - ticks[0] < 60;
+    return ticks.map((t) => (isFine ? format.clock(t) : format.clock(t).slice(0, -3)));
+}
+
 // Each layer on top of those below; null where none is known.
 function stack(layers, length) {
     const below = new Array(length).fill(0);
@@ -108,7 +114,7 @@ export class Chart {
                     size: 32,
                     grid: { show: false },
                     space: 64,
-                    values: (_, ticks) => ticks.map((t) => this.#timeOf(t)),
+                    values: (_, ticks) => timesOf(ticks),
                 },
                 {
                     ...axis,
@@ -136,12 +142,6 @@ export class Chart {
     #spanOf(least, most) {
         const span = Math.min(Math.max(most - least, SPAN_MIN_S), this.#model.seconds);
         return [most - span, most];
-    }
-
-    #timeOf(t) {
-        const { x } = this.#model;
-        const isShort = x.at(-1) - x[0] < 180;
-        return isShort ? format.clock(t) : format.clock(t).replace(/:\d\d$/, '');
     }
 
     // In each layer, as far to the right as it is thick enough.

@@ -35,6 +35,12 @@ let historyAt = -Infinity;
 let startTime;
 let wasLost = false;
 
+// With the history first, so that layers and colours do not depend on who draws power at this moment.
+async function begin() {
+    await loadHistory();
+    if (!document.hidden) feed.start();
+}
+
 async function loadHistory() {
     historyAt = performance.now();
     try {
@@ -112,10 +118,9 @@ document.addEventListener('visibilitychange', () => {
         feed.pause();
     } else {
         timeline.forgetSamples();
-        historyAt = -Infinity;
-        feed.start();
+        begin();
     }
 });
 byId('window').addEventListener('change', () => latest && showChart());
 watchCheck();
-if (!document.hidden) feed.start();
+if (!document.hidden) begin();

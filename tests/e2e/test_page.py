@@ -2,7 +2,9 @@
 
 UPDATE_PICTURES=1 writes the pictures of docs/pictures, which takes some minutes.
 """
+import gzip
 import os
+import re
 import ssl
 import struct
 import time
@@ -122,6 +124,25 @@ class Demo(PageTest):
             page.click("#chart-data > summary")
             self.assertEqual([], page.run("return tools.audit(page)"), options)
             self.assert_clean(page)
+
+
+class Files(TestCase):
+    """What browsers keep of the page."""
+
+    def test_each_file_that_the_page_names_comes_compressed_and_only_once(self):
+        with Exporter("--replay", H200_TRACE) as exporter:
+            index = exporter.ask("/").body.decode()
+            paths = ["/" + path for path in re.findall(r'(?:href|src)="(page/[^"]+)"', index)]
+            script = exporter.ask("/page/page.js").body.decode()
+            paths += ["/page/" + name for name in re.findall(r"from '\./([\w.]+)'", script)]
+            self.assertGreater(len(paths), 8)
+            for path in paths:
+                plain, packed = exporter.ask(path), exporter.ask(path, accept_encoding="gzip")
+                self.assertEqual((200, 200), (plain.status, packed.status), path)
+                self.assertEqual(plain.body, gzip.decompress(packed.body))
+                self.assertNotEqual(plain.headers["ETag"], packed.headers["ETag"])
+                again = exporter.ask(path, accept_encoding="gzip", if_none_match=packed.headers["ETag"])
+                self.assertEqual((304, b"", packed.headers["ETag"]), (again.status, again.body, again.headers["ETag"]))
 
 
 class Secure(PageTest):
@@ -382,9 +403,10 @@ class Pictures(PageTest):
         is_update = os.environ.get("UPDATE_PICTURES") == "1"
         exporter = self.enter(Exporter("--replay", H200_TRACE, "--attribution-delay=5s", "--cost.price=0.28", "--cost.currency=EUR",
                                        "--emissions.zone=FR", env={"NODE_NAME": "gpu-07"}, settles_at_once=False))
-        pages = {name: self.open(f"http://{exporter.address}/", **options) for name, options in self.OPTIONS.items()}
         time.sleep(self.TRACE_S if is_update else 0)
-        for name, page in pages.items():
+        for name, options in self.OPTIONS.items():
+            page = self.open(f"http://{exporter.address}/", **options)
+            page.wait("document.querySelectorAll('#legend li').length > 2")
             path = os.path.join(self.DIRECTORY if is_update else self.directory, f"{name}.png")
             page.picture(path)
             self.assertEqual(self.size_of(path), self.size_of(os.path.join(self.DIRECTORY, f"{name}.png")), name)
