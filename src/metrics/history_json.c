@@ -90,7 +90,7 @@ static int by_energy(const void *a, const void *b)
 static void put_series(struct buffer *out, const struct points *points, enum expose expose)
 {
     const struct history *history = points->history;
-    struct history_rank ranks[HISTORY_ROWS];
+    struct history_rank ranks[HISTORY_ROWS] = {0};
 
     for (size_t i = 0; i < history->row_count; i++)
         ranks[i] = history->ranks[i];
