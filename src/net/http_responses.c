@@ -1,4 +1,4 @@
-/* Responses: the fixed replies with the landing page, and the pages of metrics. */
+/* Responses: the fixed replies with the landing page, its assets, and the pages of metrics. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +18,10 @@ static const struct {
     const char *header, *value; /* an additional one */
 } fixed_replies[REPLY_COUNT] = {
     [REPLY_PAGE] = {.status = 200},
+    [REPLY_ASSET] = {.status = 200},
+    [REPLY_ASSET_UNCHANGED] = {.status = 304}, /* of the same response, whose body is not sent */
     [REPLY_EVENTS] = {.status = 200},
-    [REPLY_LANDING] = {200, NULL, "Content-Security-Policy",
-                       "default-src 'none'; style-src 'unsafe-inline'"},
+    [REPLY_LANDING] = {.status = 200},
     [REPLY_HEALTHY] = {.status = 200, .text = "healthy\n"},
     [REPLY_READY] = {.status = 200, .text = "ready\n"},
     [REPLY_NOT_FOUND] = {.status = 404, .text = "not found\n"},
@@ -47,6 +48,16 @@ static const struct {
                             "60"},
     [REPLY_CHECKS_FULL] = {503, "too many passwords are being checked, try again\n", "Retry-After",
                            "1"},
+};
+
+/* Of the landing page and its assets. All that runs, is loaded or is asked is ours. no-cache: keep
+ * it, and ask each time whether it still holds. */
+static const struct http_server_header html_headers[] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cache-Control", "no-cache"},
 };
 
 unsigned http_responses_status(enum reply reply)
@@ -80,6 +91,14 @@ static bool header_add_default(struct MHD_Response *response, struct header_list
         if (strcmp(headers.items[i].name, name) == 0)
             return true;
     return !name || header_add(response, name, value);
+}
+
+static bool header_add_html(struct MHD_Response *response, struct header_list headers)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(html_headers); i++)
+        if (!header_add_default(response, headers, html_headers[i].name, html_headers[i].value))
+            return false;
+    return true;
 }
 
 static void append_escaped(struct buffer *out, const char *text)
@@ -154,6 +173,7 @@ static struct MHD_Response *build_reply(const struct http_server_options *option
     if (!response)
         return NULL;
     if (header_add(response, "Content-Type", type) && header_add_configured(response, headers) &&
+        (reply != REPLY_LANDING || header_add_html(response, headers)) &&
         header_add_default(response, headers, "X-Content-Type-Options", "nosniff") &&
         header_add_default(response, headers, syntax == REPLY_JSON ? "Cache-Control" : NULL,
                            "no-store") &&
@@ -162,6 +182,51 @@ static struct MHD_Response *build_reply(const struct http_server_options *option
         return response;
     MHD_destroy_response(response);
     return NULL;
+}
+
+static struct MHD_Response *build_asset(const struct http_asset *asset, enum page_encoding encoding,
+                                        struct header_list headers)
+{
+    struct span body = asset->variants[encoding].body;
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(body.len, (void *)body.data, MHD_RESPMEM_PERSISTENT);
+
+    if (!response)
+        return NULL;
+    if (header_add(response, "Content-Type", asset->content_type) &&
+        header_add(response, "Vary", "Accept-Encoding") &&
+        header_add(response, "ETag", asset->variants[encoding].etag) &&
+        (encoding != PAGE_GZIP || header_add(response, "Content-Encoding", "gzip")) &&
+        header_add_configured(response, headers) && header_add_html(response, headers) &&
+        header_add_default(response, headers, "X-Content-Type-Options", "nosniff"))
+        return response;
+    MHD_destroy_response(response);
+    return NULL;
+}
+
+static void destroy_assets(struct MHD_Response **responses, size_t count)
+{
+    for (size_t i = 0; i < count && responses; i++)
+        if (responses[i])
+            MHD_destroy_response(responses[i]);
+    free(responses);
+}
+
+/* NULL: out of memory. */
+static struct MHD_Response **build_assets(const struct http_server_options *options,
+                                          struct header_list headers)
+{
+    size_t count = options->asset_count * PAGE_ENCODINGS;
+    struct MHD_Response **built = calloc(count + 1, sizeof(struct MHD_Response *));
+
+    for (size_t i = 0; i < count && built; i++) {
+        built[i] = build_asset(&options->assets[i / PAGE_ENCODINGS], i % PAGE_ENCODINGS, headers);
+        if (!built[i]) {
+            destroy_assets(built, count);
+            return NULL;
+        }
+    }
+    return built;
 }
 
 static void destroy_replies(struct MHD_Response *replies[REPLY_SYNTAXES][REPLY_COUNT])
@@ -175,19 +240,23 @@ static void destroy_replies(struct MHD_Response *replies[REPLY_SYNTAXES][REPLY_C
 int http_server_set_headers(struct http_server *server, const struct http_server_header *headers,
                             size_t count)
 {
+    struct header_list list = {headers, count};
     struct MHD_Response *built[REPLY_SYNTAXES][REPLY_COUNT] = {0};
-    bool ok = true;
+    struct MHD_Response **assets = build_assets(&server->options, list);
+    size_t asset_count = server->options.asset_count * PAGE_ENCODINGS;
+    bool ok = assets != NULL;
 
     for (size_t syntax = 0; syntax < REPLY_SYNTAXES; syntax++)
         for (size_t reply = REPLY_LANDING; reply < REPLY_COUNT && ok; reply++) {
-            built[syntax][reply] =
-                build_reply(&server->options, reply, syntax, (struct header_list){headers, count});
+            built[syntax][reply] = build_reply(&server->options, reply, syntax, list);
             ok = built[syntax][reply] != NULL;
         }
     destroy_replies(ok ? server->replies : built);
+    destroy_assets(ok ? server->asset_responses : assets, asset_count);
     if (!ok)
         return -ENOMEM;
     memcpy(server->replies, built, sizeof(built));
+    server->asset_responses = assets;
     server->headers = headers;
     server->header_count = count;
     /* Pages have headers, too: each is fetched once more. */
@@ -200,6 +269,7 @@ int http_server_set_headers(struct http_server *server, const struct http_server
 void http_responses_done(struct http_server *server)
 {
     destroy_replies(server->replies);
+    destroy_assets(server->asset_responses, server->options.asset_count * PAGE_ENCODINGS);
     for (size_t i = 0; i < HTTP_PAGES; i++)
         if (server->pages[i].response)
             MHD_destroy_response(server->pages[i].response);

@@ -35,12 +35,15 @@ static enum MHD_Result send_events(struct http_server *server, struct http_conne
 static enum MHD_Result send_reply(struct http_server *server, struct http_connection *c)
 {
     enum reply reply = c->request.reply;
+    struct MHD_Response *response = server->replies[c->request.is_of_api][reply];
 
     if (reply == REPLY_EVENTS)
         return send_events(server, c);
-    return MHD_queue_response(c->mhd, http_responses_status(reply),
-                              reply == REPLY_PAGE ? c->request.page->response
-                                                  : server->replies[c->request.is_of_api][reply]);
+    if (reply == REPLY_PAGE)
+        response = c->request.page->response;
+    else if (reply == REPLY_ASSET || reply == REPLY_ASSET_UNCHANGED)
+        response = server->asset_responses[c->request.asset];
+    return MHD_queue_response(c->mhd, http_responses_status(reply), response);
 }
 
 static const char *find_header(const struct http_connection *c, const char *name)
@@ -108,6 +111,20 @@ static enum reply refuse_early(const struct http_server *server, struct http_con
     return REPLY_NONE;
 }
 
+static enum reply route_asset(const struct http_server *server, struct http_connection *c,
+                              const char *path, enum page_encoding encoding)
+{
+    const struct http_server_options *options = &server->options;
+    const struct http_asset *asset = assets_find(options->assets, options->asset_count, path);
+
+    if (!asset)
+        return REPLY_NOT_FOUND;
+    c->request.asset = (size_t)(asset - options->assets) * PAGE_ENCODINGS + encoding;
+    return assets_match_etag(find_header(c, "If-None-Match"), asset->variants[encoding].etag)
+               ? REPLY_ASSET_UNCHANGED
+               : REPLY_ASSET;
+}
+
 static enum reply route(struct http_server *server, struct http_connection *c, const char *url,
                         const char *method)
 {
@@ -131,6 +148,8 @@ static enum reply route(struct http_server *server, struct http_connection *c, c
          decision.route == ROUTE_METRICS || decision.route == ROUTE_API ||
          decision.route == ROUTE_EVENTS))
         return REPLY_NO_ANSWER;
+    if (decision.route == ROUTE_NOT_FOUND)
+        return route_asset(server, c, request.path, decision.encoding);
     if (decision.route == ROUTE_EVENTS && http_events_are_full(server))
         return REPLY_VIEWERS_FULL;
     if (replies[decision.route] != REPLY_NONE)

@@ -18,6 +18,7 @@
 
 #include "core/clock.h"
 #include "core/span.h"
+#include "net/assets.h"
 #include "net/auth.h"
 #include "net/routes.h"
 #include "net/tls.h"
@@ -42,10 +43,12 @@ struct http_server_options {
     const char *metrics_path;
     bool text_only; /* never OpenMetrics, whatever a request accepts */
     const char *version;
-    struct span landing_template; /* HTML with {{metrics_path}} and {{version}} */
-    size_t connections_max;       /* at most HTTP_CONNECTIONS_MAX */
-    struct tls *tls;              /* NULL: plain HTTP, for good */
-    uint64_t ready_us; /* /-/ready fails until then: servers before this one kept ending */
+    struct span landing_template;    /* HTML with {{metrics_path}} and {{version}} */
+    const struct http_asset *assets; /* what it refers to */
+    size_t asset_count;
+    size_t connections_max; /* at most HTTP_CONNECTIONS_MAX */
+    struct tls *tls;        /* NULL: plain HTTP, for good */
+    uint64_t ready_us;      /* /-/ready fails until then: servers before this one kept ending */
 };
 
 struct http_server_header {

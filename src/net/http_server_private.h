@@ -11,6 +11,8 @@
 enum reply {
     REPLY_NONE,
     REPLY_PAGE,
+    REPLY_ASSET,
+    REPLY_ASSET_UNCHANGED,
     REPLY_EVENTS,
     REPLY_LANDING,
     REPLY_HEALTHY,
@@ -62,6 +64,7 @@ struct http_connection {
         bool is_of_api;             /* errors are JSON */
         struct http_page *page;     /* that it requests, or NULL */
         struct http_viewer *viewer; /* of events, or NULL */
+        size_t asset;               /* that it requests: index of asset_responses */
         enum reply reply;
         struct request_check check; /* of its head */
     } request;                      /* the current one */
@@ -110,6 +113,7 @@ struct http_server {
     const struct http_server_header *headers;              /* configured by the user */
     size_t header_count;
     struct MHD_Response *replies[REPLY_SYNTAXES][REPLY_COUNT];
+    struct MHD_Response **asset_responses; /* [asset_count * PAGE_ENCODINGS] */
     struct http_page pages[HTTP_PAGES];
     size_t mapped_count; /* pages: the newest, and old ones that are still being sent */
     size_t page_count;   /* the newest alone */

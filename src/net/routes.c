@@ -182,13 +182,12 @@ struct route_decision routes_decide(const struct route_request *request, const c
         decision.format = text_only ? PAGE_TEXT : negotiate_format(request->accept);
         decision.encoding = negotiate_encoding(request->accept_encoding);
     } else {
+        decision.encoding = negotiate_encoding(request->accept_encoding);
         for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
             if (strcmp(request->path, routes[i].path) == 0) {
                 decision.route = routes[i].route;
                 decision.format = routes[i].format;
             }
-        if (decision.route == ROUTE_API)
-            decision.encoding = negotiate_encoding(request->accept_encoding);
     }
     return decision;
 }

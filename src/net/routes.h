@@ -15,7 +15,7 @@ enum route {
     ROUTE_EVENTS,
     ROUTE_HEALTHY,
     ROUTE_READY,
-    ROUTE_NOT_FOUND,
+    ROUTE_NOT_FOUND, /* an asset, or nothing */
     ROUTE_METHOD_NOT_ALLOWED,
 };
 
@@ -29,7 +29,7 @@ struct route_request {
 struct route_decision {
     enum route route;
     enum page_format format;     /* meaningful for ROUTE_METRICS and ROUTE_API */
-    enum page_encoding encoding; /* likewise */
+    enum page_encoding encoding; /* likewise, and for an asset */
 };
 
 /* `metrics_path` wins over every built-in path, also over "/". With `text_only`, the format is text

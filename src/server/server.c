@@ -25,9 +25,11 @@ enum {
 
 static const uint64_t drain_limit_us = 3 * USEC_PER_SEC / 10;
 
-/* src/net/landing.html, embedded by tools/embed. */
-extern const char landing_html[];
-extern const size_t landing_html_len;
+/* src/page, embedded by tools/embed. */
+extern const char index_html[];
+extern const size_t index_html_len;
+extern const struct http_asset page_assets[];
+extern const size_t page_assets_len;
 
 struct server {
     int channel_fd;
@@ -227,7 +229,9 @@ static int open_server(struct server *server, const struct server_job *job)
         .metrics_path = job->metrics_path,
         .text_only = job->text_only,
         .version = WATTRIBUTE_VERSION,
-        .landing_template = {landing_html, landing_html_len},
+        .landing_template = {index_html, index_html_len},
+        .assets = page_assets,
+        .asset_count = page_assets_len,
         .connections_max = connections_max(),
         .tls = server->tls,
         .ready_us =

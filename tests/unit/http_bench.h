@@ -16,6 +16,14 @@
 #include "core/macros.h"
 #include "net/http_server.h"
 
+static const struct http_asset assets[] = {
+    {"/page/a.css",
+     "text/css; charset=utf-8",
+     {{{"b {}", 4}, "\"1\""}, {{"\x1f\x8b", 2}, "\"1-gzip\""}}},
+    {"/page/a.js",
+     "text/javascript; charset=utf-8",
+     {{{"f()", 3}, "\"2\""}, {{"\x1f\x8b", 2}, "\"2-gzip\""}}},
+};
 static const char landing[] = "<p>{{version}}<a href=\"{{metrics_path}}\">metrics</a>{{other}}";
 
 enum { CONNECTIONS_MAX = 8 };
@@ -57,6 +65,8 @@ static struct bench *open_bench_at(const struct sockaddr *address, socklen_t add
         .metrics_path = "/metrics",
         .version = "1.0<beta> & \"co\"",
         .landing_template = {landing, sizeof(landing) - 1},
+        .assets = assets,
+        .asset_count = ARRAY_SIZE(assets),
         .connections_max = connections_max,
     };
 

@@ -302,7 +302,12 @@ static void unknown_paths_and_methods_are_refused(void **state)
     close_bench(bench);
 }
 
-static void the_landing_page_escapes_what_it_shows_and_runs_no_script(void **state)
+static const char policy[] =
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'\r\n";
+
+static void the_landing_page_escapes_what_it_shows_and_runs_only_our_scripts(void **state)
 {
     struct bench *bench = open_bench();
     char text[4096];
@@ -313,7 +318,54 @@ static void the_landing_page_escapes_what_it_shows_and_runs_no_script(void **sta
                           "{{other}}");
     assert_contains(text, "Content-Type: text/html; charset=utf-8\r\n");
     assert_contains(text, "X-Content-Type-Options: nosniff\r\n");
-    assert_contains(text, "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'");
+    assert_contains(text, "Referrer-Policy: no-referrer\r\n");
+    assert_contains(text, "Cache-Control: no-cache\r\n");
+    assert_contains(text, policy);
+    close_bench(bench);
+}
+
+static void assets_come_with_their_type_policy_and_etag(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+
+    (void)state;
+    ask_once(bench, "GET /page/a.js HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 200 ");
+    assert_contains(text, "Content-Type: text/javascript; charset=utf-8\r\n");
+    assert_contains(text, "X-Content-Type-Options: nosniff\r\n");
+    assert_contains(text, "ETag: \"2\"\r\n");
+    assert_contains(text, "Vary: Accept-Encoding\r\n");
+    assert_contains(text, "Cache-Control: no-cache\r\n");
+    assert_contains(text, policy);
+    assert_contains(text, "\r\n\r\nf()");
+    assert_lacks(text, "Content-Encoding");
+    ask_once(bench, "GET /page/a.js HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip, br\r\n\r\n", text,
+             sizeof(text));
+    assert_contains(text, "Content-Encoding: gzip\r\n");
+    assert_contains(text, "ETag: \"2-gzip\"\r\n");
+    assert_contains(text, "\r\n\r\n\x1f\x8b");
+    ask_once(bench, "GET /page/b.js HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 404 ");
+    close_bench(bench);
+}
+
+static void an_asset_that_the_browser_has_is_not_sent_again(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+
+    (void)state;
+    ask_once(bench, "GET /page/a.css HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"1\"\r\n\r\n", text,
+             sizeof(text));
+    assert_contains(text, "HTTP/1.1 304 ");
+    assert_contains(text, "ETag: \"1\"\r\n");
+    assert_string_equal(strstr(text, "\r\n\r\n"), "\r\n\r\n");
+    ask_once(bench,
+             "GET /page/a.css HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n"
+             "If-None-Match: \"1\"\r\n\r\n",
+             text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 200 ");
     close_bench(bench);
 }
 
@@ -806,7 +858,9 @@ int main(void)
         cmocka_unit_test(an_answer_without_a_request_is_a_protocol_error),
         cmocka_unit_test(a_head_request_gets_the_headers_alone),
         cmocka_unit_test(unknown_paths_and_methods_are_refused),
-        cmocka_unit_test(the_landing_page_escapes_what_it_shows_and_runs_no_script),
+        cmocka_unit_test(the_landing_page_escapes_what_it_shows_and_runs_only_our_scripts),
+        cmocka_unit_test(assets_come_with_their_type_policy_and_etag),
+        cmocka_unit_test(an_asset_that_the_browser_has_is_not_sent_again),
         cmocka_unit_test(a_request_with_a_body_is_refused_and_closed),
         cmocka_unit_test(headers_over_16_kib_are_refused_and_closed),
         cmocka_unit_test(garbage_is_refused),
