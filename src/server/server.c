@@ -108,10 +108,8 @@ static int load_job(struct server *server, int job_fd)
 static int handle_reply(struct server *server, const struct channel_reply *reply, int body_fd)
 {
     static const enum http_server_answer answers[] = {
-        [CHANNEL_UNCHANGED] = HTTP_SERVER_UNCHANGED,
-        [CHANNEL_NOT_READY] = HTTP_SERVER_NOT_READY,
-        [CHANNEL_FAILED] = HTTP_SERVER_FAILED,
-        [CHANNEL_ABSENT] = HTTP_SERVER_ABSENT,
+        [CHANNEL_UNCHANGED] = HTTP_SERVER_UNCHANGED, [CHANNEL_NOT_READY] = HTTP_SERVER_NOT_READY,
+        [CHANNEL_FAILED] = HTTP_SERVER_FAILED,       [CHANNEL_ABSENT] = HTTP_SERVER_ABSENT,
         [CHANNEL_RUNNING] = HTTP_SERVER_RUNNING,
     };
     int r;
