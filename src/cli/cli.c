@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/macros.h"
 #include "collector/checker.h"
+#include "core/macros.h"
 #include "fetcher/fetcher.h"
 #include "server/server.h"
 
