@@ -40,7 +40,7 @@ const struct client_group *clients_find(const struct clients *clients, uint32_t 
 
 uint64_t clients_met(const struct clients *clients, uint32_t present)
 {
-    uint64_t met = 0;
+    uint64_t met = present & (1U << TENANT_OTHERS) ? UINT64_MAX : 0;
 
     for (uint32_t t = 0; t < TENANTS_MAX; t++)
         if (present & (1U << t))
@@ -169,6 +169,7 @@ void clients_learn(struct clients *clients, const struct intensity *intensity,
     struct unmixed unmixed;
     struct client_group *group;
     bool is_busy, is_unmixed;
+    uint64_t met;
 
     count_slot(clients, slot_workers(slot));
     if (!slot_read(slot, &reading))
@@ -188,7 +189,8 @@ void clients_learn(struct clients *clients, const struct intensity *intensity,
     if (is_busy && !slot->has_changed) { /* else they were not all there at the same time */
         learn_watts(group, watts);
         group->seen = clients->slots;
-        group->is_settled |= clients->slots >= clients_met(clients, group->present) + START_SLOTS;
+        met = clients_met(clients, group->present);
+        group->is_settled |= met < clients->slots && clients->slots - met >= START_SLOTS;
     }
 }
 
@@ -235,7 +237,7 @@ bool clients_divide(const struct clients *clients, const struct intensity *inten
     }
     /* Samples do tell MPS as a whole from a process beside it. */
     return present == slot->clients &&
-           presence_divide(clients, present, slot_watts(intensity, slot), ret_shares);
+           presence_divide(clients, slot, slot_watts(intensity, slot), ret_shares);
 }
 
 void clients_forget(struct clients *clients, uint32_t tenant)

@@ -46,7 +46,8 @@ struct clients {
         double others, others_square, product;
     } amounts[TENANTS_MAX];
 
-    /* How much of the device each client can use, relative to the others. 0: as one of size 1. */
+    /* How much of the device each client can use, relative to the others. 0: as one of size 1.
+     * In TENANT_OTHERS: each of them. */
     double sizes[TENANTS_MAX];
 };
 
@@ -61,7 +62,8 @@ bool clients_divide(const struct clients *clients, const struct intensity *inten
 /* NULL: these tenants (bits) were never seen together. */
 const struct client_group *clients_find(const struct clients *clients, uint32_t present);
 
-/* The slot in which the last of these (bits) came; UINT64_MAX: it was not seen yet. */
+/* The slot in which the last of these (bits) came; UINT64_MAX: it was not seen yet, or cannot be
+ * known, as those in TENANT_OTHERS. */
 uint64_t clients_met(const struct clients *clients, uint32_t present);
 
 /* Tenants of this group are unmixed: what is remembered of their programs counts. */

@@ -18,18 +18,25 @@ struct fitted {
     double covariance[TENANTS_MAX * TENANTS_MAX];
 };
 
-static double size_of(const struct clients *clients, uint32_t present)
+/* Sizes of the tenants of a slot, and of all others. */
+static void read_sizes(const struct clients *clients, const struct slot *slot, double *ret_sizes)
+{
+    for (uint32_t t = 0; t < TENANTS_MAX; t++)
+        ret_sizes[t] = clients->sizes[t] > 0 ? clients->sizes[t] : 1;
+    ret_sizes[TENANT_OTHERS] *= MAX(slot->others, 1);
+}
+
+static double size_of(const double *sizes, uint32_t present)
 {
     double size = 0;
 
     for (uint32_t t = 0; t < TENANTS_MAX; t++)
-        if (present & (1U << t))
-            size += clients->sizes[t] > 0 ? clients->sizes[t] : 1;
+        size += present & (1U << t) ? sizes[t] : 0;
     return size;
 }
 
 /* Of a client of size 1 while it is present; 0: nothing was learned. */
-static double mean_watts(const struct clients *clients)
+static double mean_watts(const struct clients *clients, const double *sizes)
 {
     double sum = 0, weights = 0;
 
@@ -38,7 +45,7 @@ static double mean_watts(const struct clients *clients)
 
         if (!group->is_clients_only)
             continue;
-        sum += group->weight * group->watts / size_of(clients, group->present);
+        sum += group->weight * group->watts / size_of(sizes, group->present);
         weights += group->weight;
     }
     return weights > 0 ? sum / weights : 0;
@@ -61,8 +68,8 @@ static bool is_evidence(const struct client_group *group, uint32_t present)
 /* The watts of each client are those that explain best what the groups draw: these clients, and
  * those that were seen since a slot. Before anything is known they are in proportion to the sizes.
  */
-static bool fit_watts(const struct clients *clients, uint32_t present, uint64_t since, double mean,
-                      struct fitted *ret_fitted)
+static bool fit_watts(const struct clients *clients, const double *sizes, uint32_t present,
+                      uint64_t since, double mean, struct fitted *ret_fitted)
 {
     double matrix[TENANTS_MAX * TENANTS_MAX] = {0};
     double *watts = ret_fitted->watts;
@@ -72,7 +79,7 @@ static bool fit_watts(const struct clients *clients, uint32_t present, uint64_t 
     for (size_t g = 0; g < clients->count; g++) {
         const struct client_group *group = &clients->groups[g];
         double precision = group_precision(group);
-        double above = group->watts - mean * size_of(clients, group->present);
+        double above = group->watts - mean * size_of(sizes, group->present);
 
         if (!is_evidence(group, present) || (group->present != present && group->seen < since))
             continue;
@@ -86,7 +93,7 @@ static bool fit_watts(const struct clients *clients, uint32_t present, uint64_t 
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        double expected = mean * size_of(clients, 1U << i);
+        double expected = mean * sizes[i];
 
         matrix[i * n + i] += 1 / (expected * expected);
     }
@@ -95,7 +102,7 @@ static bool fit_watts(const struct clients *clients, uint32_t present, uint64_t 
     linear_solve(matrix, n, watts);
     linear_invert(matrix, n, ret_fitted->covariance);
     for (uint32_t i = 0; i < n; i++)
-        watts[i] += mean * size_of(clients, 1U << i);
+        watts[i] += mean * sizes[i];
     return true;
 }
 
@@ -127,10 +134,10 @@ static void leave_out(const struct fitted *fitted, const struct client_group *gr
 
 /* Divides the watts of a slot. They are of the time that was learned last, and those of the slot
  * need not be: what they miss of it, either way, goes by the sizes. Returns their sum. */
-static double divide_watts(const struct clients *clients, const struct fitted *fitted,
-                           uint32_t present, double measured_w, struct intensity_shares *ret_shares)
+static double divide_watts(const double *sizes, const struct fitted *fitted, uint32_t present,
+                           double measured_w, struct intensity_shares *ret_shares)
 {
-    double size = size_of(clients, present), total = 0, missed;
+    double size = size_of(sizes, present), total = 0, missed;
 
     for (uint32_t i = 0; i < TENANTS_MAX; i++)
         total += present & (1U << i) ? MAX(fitted->watts[i], WATTS_MIN) : 0;
@@ -141,7 +148,7 @@ static double divide_watts(const struct clients *clients, const struct fitted *f
 
         if (!(present & (1U << i)))
             continue;
-        share = (1 - missed) * watts / total + missed * size_of(clients, 1U << i) / size;
+        share = (1 - missed) * watts / total + missed * sizes[i] / size;
         ret_shares->of[i] = share;
         ret_shares->error[i] = sqrt(fitted->covariance[i * TENANTS_MAX + i]) / watts * (1 - share);
     }
@@ -171,20 +178,24 @@ static void widen(struct intensity_shares *shares, const struct intensity_shares
     }
 }
 
-bool presence_divide(const struct clients *clients, uint32_t present, double measured_w,
+bool presence_divide(const struct clients *clients, const struct slot *slot, double measured_w,
                      struct intensity_shares *ret_shares)
 {
-    double mean = mean_watts(clients), size = size_of(clients, present), unexplained;
+    uint32_t present = slot_workers(slot);
+    double sizes[TENANTS_MAX], mean, size, unexplained;
     struct intensity_shares others;
     struct fitted fitted, without;
 
-    if (mean <= 0 || !fit_watts(clients, present, 0, mean, &fitted))
+    read_sizes(clients, slot, sizes);
+    mean = mean_watts(clients, sizes);
+    size = size_of(sizes, present);
+    if (mean <= 0 || !fit_watts(clients, sizes, present, 0, mean, &fitted))
         return false;
-    unexplained = unexplained_part(clients, present,
-                                   divide_watts(clients, &fitted, present, measured_w, ret_shares),
-                                   measured_w);
-    if (fit_watts(clients, present, clients_met(clients, present), mean, &without)) {
-        (void)divide_watts(clients, &without, present, measured_w, &others);
+    unexplained =
+        unexplained_part(clients, present,
+                         divide_watts(sizes, &fitted, present, measured_w, ret_shares), measured_w);
+    if (fit_watts(clients, sizes, present, clients_met(clients, present), mean, &without)) {
+        (void)divide_watts(sizes, &without, present, measured_w, &others);
         widen(ret_shares, &others);
     }
     for (size_t g = 0; g < clients->count; g++) {
@@ -193,15 +204,17 @@ bool presence_divide(const struct clients *clients, uint32_t present, double mea
         if (!is_evidence(group, present) || group->present == present)
             continue;
         leave_out(&fitted, group, present, &without);
-        (void)divide_watts(clients, &without, present, measured_w, &others);
+        (void)divide_watts(sizes, &without, present, measured_w, &others);
         widen(ret_shares, &others);
     }
     for (uint32_t t = 0; t < TENANTS_MAX; t++) {
-        double part = size_of(clients, 1U << t) / size, share = ret_shares->of[t];
+        double part = sizes[t] / size, share = ret_shares->of[t];
 
         if ((present & (1U << t)) && part < 1)
             ret_shares->error[t] = hypot(ret_shares->error[t], UNEXPLAINED_ERROR * unexplained *
                                                                    MAX(part, 1 - part) / share);
     }
+    if (present & (1U << TENANT_OTHERS)) /* each of them may have used all of that, or nothing */
+        ret_shares->error[TENANT_OTHERS] = MAX(ret_shares->error[TENANT_OTHERS], 1.0);
     return true;
 }

@@ -11,7 +11,7 @@
 
 #include "attribution/gpu/intensity/clients.h"
 
-/* Divides a slot with these clients (bits), and no others, that drew so many watts above idle.
- * False if nothing is known of any. */
-bool presence_divide(const struct clients *clients, uint32_t present, double measured_w,
+/* Divides a slot with clients, and no other processes, that drew so many watts above idle. False if
+ * nothing is known of any. */
+bool presence_divide(const struct clients *clients, const struct slot *slot, double measured_w,
                      struct intensity_shares *ret_shares);
