@@ -122,6 +122,7 @@ struct gpu_learning {
     struct slots slots;
     struct intensity intensity;
     struct clients clients;
+    bool has_others; /* there are processes in TENANT_OTHERS */
     struct {
         uint64_t energy_uj, duration_us;
         bool context;
@@ -263,6 +264,9 @@ static inline bool gpu_is_on_list(const struct gpu *gpu, uint32_t process, unsig
     return gpu->list_round[kind] > 0 &&
            gpu_sighting(gpu, process)->list_round[kind] == gpu->list_round[kind];
 }
+
+/* Is it an account of this board? */
+bool gpu_has_process(const struct gpu *gpu, uint32_t process);
 
 /* Is it the MPS server of this client? Anybody may give a program its name: that of a user serves
  * only this user's clients, that of root all in its GPU instance. */

@@ -79,6 +79,7 @@ static uint32_t open_place(struct gpu *gpu, uint32_t process)
         forget_tenant(learning, place);
         intensity_recall(&learning->intensity, place, gpu_program_of(gpu, process), gpu->latest_us);
     }
+    learning->has_others |= place == TENANT_OTHERS;
     gpu_sighting(gpu, process)->tenant = (uint8_t)(place + 1);
     return place;
 }
@@ -158,6 +159,7 @@ static void size_clients(struct gpu *gpu, const struct gpu_instance *instance, u
 {
     struct gpu_learning *learning = instance->learning;
     uint32_t computes[TENANTS_MAX] = {0};
+    double sum = 0;
 
     for (uint32_t t = 0; t < TENANT_OTHERS; t++)
         if (clients & (1U << t))
@@ -172,7 +174,10 @@ static void size_clients(struct gpu *gpu, const struct gpu_instance *instance, u
             beside += (clients & (1U << k)) && computes[k] == computes[t];
         compute = gpu_mig_find_compute(instance, computes[t]);
         learning->clients.sizes[t] = (double)(compute ? compute->slices : 1) / beside;
+        sum += learning->clients.sizes[t];
     }
+    if (clients)
+        learning->clients.sizes[TENANT_OTHERS] = sum / __builtin_popcount(clients);
 }
 
 /*
@@ -208,11 +213,37 @@ static uint32_t find_resting(const struct gpu_learning *learning, uint32_t tenan
     return resting;
 }
 
+/* Those in TENANT_OTHERS that no sample tells apart, and their servers among the listed. */
+static size_t count_others(struct gpu *gpu, size_t index, uint32_t listed, uint32_t *servers)
+{
+    struct gpu_learning *learning = gpu_learning_at(gpu, index);
+    size_t others = 0;
+    bool has_any = false;
+
+    for (uint32_t i = 0; learning->has_others && i < ledger_counts(gpu->ledger)->process_slots;
+         i++) {
+        if (!gpu_has_process(gpu, i) || learning_of(gpu, i) != learning ||
+            place_of(gpu, i) != TENANT_OTHERS || !gpu_lists_of(gpu, i))
+            continue;
+        has_any = true;
+        if (gpu_is_on_list(gpu, i, SAMPLE_LIST_MPS))
+            for (uint32_t t = 0; t < TENANT_OTHERS; t++)
+                if ((listed & (1U << t)) &&
+                    gpu_serves_mps(gpu, learning->tenants.all[t].process, i))
+                    *servers |= 1U << t;
+        others += index > 0 ? !gpu_sighting(gpu, i)->is_mps_server
+                            : gpu_is_on_list(gpu, i, SAMPLE_LIST_MPS);
+    }
+    learning->has_others = has_any;
+    return others;
+}
+
 /* Which tenants are on a list. No sample tells those of a GPU instance apart, as with MPS. */
 static void update_listed(struct gpu *gpu, size_t index, uint64_t t_us)
 {
     struct gpu_learning *learning = gpu_learning_at(gpu, index);
     uint32_t listed = 0, clients = 0, servers = 0;
+    size_t others;
 
     for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
         const struct tenant *tenant = &learning->tenants.all[t];
@@ -229,6 +260,7 @@ static void update_listed(struct gpu *gpu, size_t index, uint64_t t_us)
             if ((clients & (1U << c)) && gpu_serves_mps(gpu, learning->tenants.all[t].process,
                                                         learning->tenants.all[c].process))
                 servers |= 1U << t;
+    others = count_others(gpu, index, listed, &servers);
     for (uint32_t t = 0; t < TENANT_OTHERS; t++)
         if ((listed & ~servers & (1U << t)) &&
             gpu_is_small_server(gpu, learning->tenants.all[t].process))
@@ -238,7 +270,12 @@ static void update_listed(struct gpu *gpu, size_t index, uint64_t t_us)
         size_clients(gpu, &gpu->mig->instances[index - 1], clients);
         follow_gpm(gpu, &gpu->mig->instances[index - 1], listed, t_us);
     }
+    if (others > 0) {
+        listed |= 1U << TENANT_OTHERS;
+        clients |= 1U << TENANT_OTHERS;
+    }
     slots_take_listed(&learning->slots, listed, clients, servers);
+    slots_take_others(&learning->slots, others);
     slots_take_resting(&learning->slots,
                        gpu->samples.are_made && !gpu->mig
                            ? find_resting(learning, listed & ~clients & ~servers, t_us)

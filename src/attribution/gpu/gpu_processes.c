@@ -15,7 +15,7 @@ static const uint64_t LISTS_STALE_US = 5 * USEC_PER_SEC;
 /* More than engines can work in one window, and little enough to be added up. */
 static const uint64_t BUSY_MAX_US = 1ULL << 40;
 
-static bool is_of_gpu(const struct gpu *gpu, uint32_t process)
+bool gpu_has_process(const struct gpu *gpu, uint32_t process)
 {
     const struct ledger_process *account = ledger_process(gpu->ledger, process);
 
@@ -34,7 +34,7 @@ void gpu_reset_sightings(struct gpu *gpu, bool was_away, uint64_t now_us)
     for (uint32_t i = 0; i < ledger_counts(gpu->ledger)->process_slots; i++) {
         struct sighting *seen = gpu_sighting(gpu, i);
 
-        if (!is_of_gpu(gpu, i))
+        if (!gpu_has_process(gpu, i))
             continue;
         seen->last_listed_us = MIN(seen->last_listed_us, now_us);
         seen->first_listed_us = MIN(seen->first_listed_us, now_us);
@@ -48,7 +48,7 @@ void gpu_reset_sightings(struct gpu *gpu, bool was_away, uint64_t now_us)
 void gpu_forget_places(struct gpu *gpu, uint32_t instance)
 {
     for (uint32_t i = 0; i < ledger_counts(gpu->ledger)->process_slots; i++)
-        if (is_of_gpu(gpu, i) && gpu_sighting(gpu, i)->gpu_instance == instance)
+        if (gpu_has_process(gpu, i) && gpu_sighting(gpu, i)->gpu_instance == instance)
             gpu_sighting(gpu, i)->tenant = 0;
 }
 
@@ -360,7 +360,7 @@ void gpu_take_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes)
     for (uint32_t i = 0; i < ledger_counts(gpu->ledger)->process_slots && is_known; i++) {
         uint64_t most = 0; /* on two lists its memory counts once */
 
-        if (!is_of_gpu(gpu, i) || ledger_process(gpu->ledger, i)->superseded)
+        if (!gpu_has_process(gpu, i) || ledger_process(gpu->ledger, i)->superseded)
             continue;
         for (int kind = 0; kind < GPU_LIST_KINDS; kind++)
             if (gpu_is_on_list(gpu, i, kind))

@@ -96,6 +96,19 @@ static double presence_error(const struct gpu *gpu, const struct gpu_learning *l
     return PRESENCE_ERROR_US / (double)MAX(until_us - MIN(until_us, tenant->since_us), 1U);
 }
 
+/* The place in a window of a process that may have got one of its own since. */
+static uint32_t place_in_window(const struct gpu *gpu, const struct gpu_learning *learning,
+                                const struct window *window, const struct intensity_shares *shares,
+                                uint32_t process)
+{
+    uint32_t place = gpu_place_in(gpu, learning, process);
+
+    return place < TENANT_OTHERS && shares->of[place] <= 0 &&
+                   learning->tenants.all[place].since_us > window->end_us
+               ? TENANT_OTHERS
+               : place;
+}
+
 /* Weighs claimants by what was learned of them. */
 static void weigh_by_power(struct gpu *gpu, const struct gpu_learning *learning,
                            const struct window *window, bool sampled)
@@ -110,7 +123,7 @@ static void weigh_by_power(struct gpu *gpu, const struct gpu_learning *learning,
         return;
     for (size_t i = 0; i < count; i++) {
         const struct claimant *claimant = &claimants[i];
-        uint32_t place = gpu_place_in(gpu, learning, claimant->process);
+        uint32_t place = place_in_window(gpu, learning, window, &shares, claimant->process);
 
         if (place == TENANT_NONE)
             continue; /* inferred: it keeps the weight of unknown samples */
@@ -126,7 +139,7 @@ static void weigh_by_power(struct gpu *gpu, const struct gpu_learning *learning,
         return;
     for (size_t i = 0; i < count; i++) {
         struct claimant *claimant = &claimants[i];
-        uint32_t place = gpu_place_in(gpu, learning, claimant->process);
+        uint32_t place = place_in_window(gpu, learning, window, &shares, claimant->process);
         double share, error, doubt;
 
         if (place == TENANT_NONE)
@@ -136,6 +149,7 @@ static void weigh_by_power(struct gpu *gpu, const struct gpu_learning *learning,
         doubt = hypot(error, shares.doubt[place]) / DOUBTFUL_ERROR;
         if (place == TENANT_OTHERS) {
             share *= others > 0 ? (double)claimant->weight / (double)others : 0;
+            claimant->error = MAX(claimant->error, claimant_error(shares.error[place]));
         } else {
             claimant->confidence = (uint32_t)(CONFIDENCE_ONE / (1 + doubt * doubt));
             claimant->error = claimant_error(BOUND_ERRORS * error);

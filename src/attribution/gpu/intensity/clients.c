@@ -3,19 +3,13 @@
 #include <math.h>
 
 #include "attribution/gpu/intensity/linear.h"
+#include "attribution/gpu/intensity/presence.h"
 #include "attribution/gpu/intensity/unmix.h"
 #include "core/macros.h"
 
 static const double BUSY_MIN = 0.5; /* of a slot; below it a client came or went */
+enum { START_SLOTS = 25 };          /* of a process; in them it is not what it will be */
 static const double FADE = 0.9998;  /* per slot: a half-life of about 12 minutes */
-static const double WEIGHT_MAX = 25;
-
-/* The error of a group's watts: relative and absolute. */
-static const double WATTS_NOISE = 0.08, WATTS_FLOOR = 4, WATTS_MIN = 0.5;
-
-/* Watts that clients are not known to draw may be all of one of them, and then what is known of
- * them is wrong by about as much again: the fit follows the watts that it cannot explain. */
-static const double UNEXPLAINED_ERROR = 2;
 
 /* Programs that explain the board worse are others than they were. Right ones had misfits of 0.01
  * to 0.1, and of 0.4 where they got in each other's way; of wrong ones two of three had more than
@@ -42,6 +36,16 @@ const struct client_group *clients_find(const struct clients *clients, uint32_t 
         if (clients->groups[i].present == present)
             return &clients->groups[i];
     return NULL;
+}
+
+uint64_t clients_met(const struct clients *clients, uint32_t present)
+{
+    uint64_t met = present & (1U << TENANT_OTHERS) ? UINT64_MAX : 0;
+
+    for (uint32_t t = 0; t < TENANTS_MAX; t++)
+        if (present & (1U << t))
+            met = MAX(met, clients->came[t] > 0 ? clients->came[t] : UINT64_MAX);
+    return met;
 }
 
 /* The rarest makes room. */
@@ -138,14 +142,23 @@ static double slot_watts(const struct intensity *intensity, const struct slot *s
     return MAX((double)slot->energy_uj / 1e6 / duration_s - intensity->states.idle_watts, 0.0);
 }
 
+/* Counts the slots, and from which on each is there. */
+static void count_slot(struct clients *clients, uint32_t present)
+{
+    clients->slots++;
+    for (uint32_t t = 0; t < TENANTS_MAX; t++)
+        if ((present & (1U << t)) && clients->came[t] == 0)
+            clients->came[t] = clients->slots;
+}
+
 static void learn_watts(struct client_group *group, double watts)
 {
     double above = watts - group->watts;
 
     group->weight += 1;
-    group->watts += above / MIN(group->weight, WEIGHT_MAX);
+    group->watts += above / MIN(group->weight, CLIENT_WEIGHT_MAX);
     group->variance +=
-        (above * (watts - group->watts) - group->variance) / MIN(group->weight, WEIGHT_MAX);
+        (above * (watts - group->watts) - group->variance) / MIN(group->weight, CLIENT_WEIGHT_MAX);
 }
 
 void clients_learn(struct clients *clients, const struct intensity *intensity,
@@ -156,7 +169,9 @@ void clients_learn(struct clients *clients, const struct intensity *intensity,
     struct unmixed unmixed;
     struct client_group *group;
     bool is_busy, is_unmixed;
+    uint64_t met;
 
+    count_slot(clients, slot_workers(slot));
     if (!slot_read(slot, &reading))
         return;
     is_busy = reading.busy_s >= BUSY_MIN * duration_s;
@@ -171,8 +186,12 @@ void clients_learn(struct clients *clients, const struct intensity *intensity,
         learn_unmixed(group, &unmixed, watts * duration_s);
         learn_amounts(clients, group->present, &unmixed);
     }
-    if (is_busy && !slot->has_changed) /* else they were not all there at the same time */
+    if (is_busy && !slot->has_changed) { /* else they were not all there at the same time */
         learn_watts(group, watts);
+        group->seen = clients->slots;
+        met = clients_met(clients, group->present);
+        group->is_settled |= met < clients->slots && clients->slots - met >= START_SLOTS;
+    }
 }
 
 bool clients_are_unmixed(const struct client_group *group)
@@ -202,97 +221,6 @@ static void divide_unmixed(const struct client_group *group, const struct unmixe
     }
 }
 
-static double size_of(const struct clients *clients, uint32_t present)
-{
-    double size = 0;
-
-    for (uint32_t t = 0; t < TENANTS_MAX; t++)
-        if (present & (1U << t))
-            size += clients->sizes[t] > 0 ? clients->sizes[t] : 1;
-    return size;
-}
-
-/* How far the known watts of clients are from those of a slot, relative to these; or, if that is
- * more, how much those who are present vary anyway. At most 1. */
-static double unexplained_part(const struct clients *clients, uint32_t present, double explained_w,
-                               double measured_w)
-{
-    const struct client_group *group = clients_find(clients, present);
-    double off = fabs(explained_w - measured_w) / MAX(measured_w, WATTS_MIN);
-    double spread = group ? sqrt(group->variance) / MAX(group->watts, WATTS_MIN) : 0;
-
-    return MIN(MAX(off, spread), 1.0);
-}
-
-/*
- * By presence: the watts of each client are those that explain best what the groups draw. Before
- * anything is known they are in proportion to the sizes. They are of the time that was learned
- * last, and those of a slot need not be: what they miss of it, either way, goes by the sizes.
- */
-static bool divide_by_presence(const struct clients *clients, uint32_t present, double measured_w,
-                               struct intensity_shares *ret_shares)
-{
-    double matrix[TENANTS_MAX * TENANTS_MAX] = {0}, inverse[TENANTS_MAX * TENANTS_MAX];
-    double watts[TENANTS_MAX] = {0}, sum = 0, weights = 0, total = 0, mean;
-    double missed, unexplained, size = size_of(clients, present);
-    size_t n = TENANTS_MAX;
-
-    for (size_t g = 0; g < clients->count; g++) {
-        const struct client_group *group = &clients->groups[g];
-
-        if (!group->is_clients_only)
-            continue;
-        sum += group->weight * group->watts / size_of(clients, group->present);
-        weights += group->weight;
-    }
-    mean = weights > 0 ? sum / weights : 0; /* of a client of size 1 while it is present */
-    if (mean <= 0)
-        return false;
-    for (size_t g = 0; g < clients->count; g++) {
-        const struct client_group *group = &clients->groups[g];
-        double noise = WATTS_NOISE * group->watts + WATTS_FLOOR;
-        double precision = MIN(group->weight, WEIGHT_MAX) / (noise * noise + group->variance);
-        double above = group->watts - mean * size_of(clients, group->present);
-
-        for (uint32_t i = 0; i < n && group->is_clients_only; i++) {
-            if (!(group->present & (1U << i)))
-                continue;
-            watts[i] += precision * above;
-            for (uint32_t k = 0; k < n; k++)
-                if (group->present & (1U << k))
-                    matrix[i * n + k] += precision;
-        }
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        double expected = mean * size_of(clients, 1U << i);
-
-        matrix[i * n + i] += 1 / (expected * expected);
-    }
-    if (!linear_factor(matrix, n))
-        return false;
-    linear_solve(matrix, n, watts);
-    linear_invert(matrix, n, inverse);
-    *ret_shares = (struct intensity_shares){0};
-    for (uint32_t i = 0; i < n; i++) {
-        watts[i] = MAX(mean * size_of(clients, 1U << i) + watts[i], WATTS_MIN);
-        total += present & (1U << i) ? watts[i] : 0;
-    }
-    missed = fabs(total - measured_w) / MAX(total, measured_w);
-    unexplained = unexplained_part(clients, present, total, measured_w);
-    for (uint32_t i = 0; i < n; i++) {
-        double part = size_of(clients, 1U << i) / size, share, known, unknown;
-
-        if (!(present & (1U << i)))
-            continue;
-        share = (1 - missed) * watts[i] / total + missed * part;
-        known = sqrt(inverse[i * n + i]) / watts[i] * (1 - share);
-        unknown = part < 1 ? UNEXPLAINED_ERROR * unexplained * MAX(part, 1 - part) / share : 0;
-        ret_shares->of[i] = share;
-        ret_shares->error[i] = hypot(known, unknown);
-    }
-    return true;
-}
-
 bool clients_divide(const struct clients *clients, const struct intensity *intensity,
                     const struct slot *slot, struct intensity_shares *ret_shares)
 {
@@ -309,12 +237,13 @@ bool clients_divide(const struct clients *clients, const struct intensity *inten
     }
     /* Samples do tell MPS as a whole from a process beside it. */
     return present == slot->clients &&
-           divide_by_presence(clients, present, slot_watts(intensity, slot), ret_shares);
+           presence_divide(clients, slot, slot_watts(intensity, slot), ret_shares);
 }
 
 void clients_forget(struct clients *clients, uint32_t tenant)
 {
     clients->amounts[tenant] = (struct client_amount){0};
+    clients->came[tenant] = 0;
     clients->sizes[tenant] = 0;
     for (size_t i = clients->count; i-- > 0;)
         if (clients->groups[i].present & (1U << tenant))

@@ -38,7 +38,8 @@ static void open_slot(struct slots *slots, uint64_t start_us)
                                                     .listed = slots->listed,
                                                     .resting = slots->resting,
                                                     .clients = slots->clients,
-                                                    .servers = slots->servers};
+                                                    .servers = slots->servers,
+                                                    .others = slots->others};
 }
 
 void slots_restart(struct slots *slots, uint64_t tick_us)
@@ -192,6 +193,17 @@ void slots_take_listed(struct slots *slots, uint32_t listed, uint32_t clients, u
         open->listed |= listed;
         open->clients |= clients;
         open->servers |= servers;
+    }
+}
+
+void slots_take_others(struct slots *slots, size_t others)
+{
+    slots->others = (uint16_t)MIN(others, (size_t)UINT16_MAX);
+    if (slots->count > 0) {
+        struct slot *open = slot_at(slots, slots->count - 1);
+
+        open->has_changed |= open->others != slots->others;
+        open->others = MAX(open->others, slots->others);
     }
 }
 

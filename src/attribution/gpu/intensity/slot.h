@@ -45,6 +45,7 @@ struct slot {
     uint32_t servers; /* bits: MPS servers, whose samples are those of the clients */
     uint32_t
         resting; /* bits: those on a list of which no sample was for long: they hold a context */
+    uint16_t others;  /* those that no sample tells apart in TENANT_OTHERS */
     bool has_changed; /* one came or went: not all of them were there at the same time */
     uint8_t won[TENANTS_MAX];
     struct slot_activity gpm;
@@ -64,6 +65,7 @@ struct slots {
     uint32_t clock_mhz;                /* as last read; 0: never */
     uint32_t listed, clients, servers; /* by the lists in force */
     uint32_t resting;
+    uint16_t others;
 };
 
 /* The activity of a slot, as far as it is known. */
@@ -91,6 +93,9 @@ void slots_take_busy(struct slots *slots, uint64_t t_us, uint64_t interval_us, u
 void slots_take_wins(struct slots *slots, uint64_t at_us, uint32_t tenant, uint32_t count);
 void slots_take_clock(struct slots *slots, uint32_t clock_mhz);
 void slots_take_listed(struct slots *slots, uint32_t listed, uint32_t clients, uint32_t servers);
+
+/* With those: how many of them are in TENANT_OTHERS, and no sample tells them apart. */
+void slots_take_others(struct slots *slots, size_t others);
 
 /* Until one of these has a sample. */
 void slots_take_resting(struct slots *slots, uint32_t resting);
