@@ -45,8 +45,8 @@ static void report_clients(struct report *report, struct drm_shared *shared)
 void drm_check(const struct source_context *context, struct report *report)
 {
     struct drm_found cards[DRM_CARDS_MAX];
-    size_t count = drm_find_cards(context->host, cards);
     struct drm_shared shared = {.context = context};
+    size_t count = drm_find_cards(&shared, cards);
 
     if (count == 0)
         return; /* a node without them has nothing to mend */
