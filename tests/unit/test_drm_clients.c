@@ -122,6 +122,21 @@ static struct uses visit(struct node *node)
     return uses;
 }
 
+static void add_busy_use(void *context, const struct drm_use *use)
+{
+    if (use->busy_us > 0)
+        add_use(context, use);
+}
+
+/* Those that have worked since they were last visited. */
+static struct uses visit_busy(struct node *node)
+{
+    struct uses uses = {.count = 0};
+
+    drm_clients_visit(&node->clients, CARD, add_busy_use, &uses);
+    return uses;
+}
+
 static void expect_one(struct node *node, uint32_t pid, uint64_t busy_us)
 {
     struct uses uses = visit(node);
@@ -224,16 +239,123 @@ static void a_descriptor_that_was_passed_on_is_one_client_and_counts_once(void *
         show_render_ms(node, pid, 3, 1, 1000);
     }
     look(node, 0);
-    expect_one(node, 7, 0);
+    expect_one(node, 8, 0); /* the younger one: the other may have opened it for it */
     for (unsigned pid = 7; pid <= 8; pid++)
         show_render_ms(node, pid, 3, 1, 1300);
     look(node, SECOND);
-    expect_one(node, 7, 300000);
+    expect_one(node, 8, 300000);
     /* The other one is left with it, and nothing is lost or told twice. */
-    close_file(node, 7, 3);
-    show_render_ms(node, 8, 3, 1, 1500);
+    close_file(node, 8, 3);
+    show_render_ms(node, 7, 3, 1, 1500);
     look(node, SECOND);
-    expect_one(node, 8, 200000);
+    expect_one(node, 7, 200000);
+}
+
+/* /proc/PID/fd is empty then. */
+static void a_process_whose_first_thread_has_exited_is_found_by_another(void **state)
+{
+    struct node *node = *state;
+    char path[96];
+
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 0);
+    look(node, 0);
+    expect_one(node, 7, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s/7/%s", node->path, i == 0 ? "task" : "task/9");
+        assert_int_equal(mkdir(path, 0755), 0);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        static const char *const names[] = {"fd", "fdinfo"};
+        char to[96];
+
+        snprintf(path, sizeof(path), "%s/7/%s", node->path, names[i]);
+        snprintf(to, sizeof(to), "%s/7/task/9/%s", node->path, names[i]);
+        assert_int_equal(rename(path, to), 0);
+        assert_int_equal(mkdir(path, 0755), 0);
+    }
+    tree_write(node->path, "7/task/9/fdinfo/3",
+               "drm-driver:\txe\ndrm-client-id:\t1\ndrm-pdev:\t" CARD
+               "\ndrm-engine-rcs:\t600000000 ns\n");
+    look(node, SECOND);
+    expect_one(node, 7, 600000);
+    look(node, SECOND);
+    expect_one(node, 7, 0); /* found again, where it was */
+    assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
+}
+
+static void nobody_hides_behind_clients_that_do_nothing(void **state)
+{
+    enum { IDLE_CLIENTS = 300 };
+    struct node *node = *state;
+    struct uses uses;
+
+    for (unsigned i = 0; i < IDLE_CLIENTS; i++) {
+        open_file(node, 7, 3 + i, RENDER);
+        show_render_ms(node, 7, 3 + i, 1 + i, 0);
+    }
+    open_file(node, 7, 3 + IDLE_CLIENTS, RENDER);
+    show_render_ms(node, 7, 3 + IDLE_CLIENTS, 1 + IDLE_CLIENTS, 1000);
+    look(node, 0);
+    assert_true(node->clients.clients.count < IDLE_CLIENTS);
+    assert_true(drm_clients_are_partial(&node->clients, node->mono_us));
+    show_render_ms(node, 7, 3 + IDLE_CLIENTS, 1 + IDLE_CLIENTS, 1400);
+    look(node, SECOND);
+    uses = visit_busy(node);
+    assert_int_equal(uses.count, 1);
+    assert_int_equal(uses.all[0].busy_us, 400000);
+}
+
+static void clients_that_do_nothing_make_room_for_one_that_works(void **state)
+{
+    enum { PROCESSES = 65, EACH = 255 }; /* more than are kept */
+    struct node *node = *state;
+    struct uses uses;
+
+    /* The oldest is searched last. */
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 1000);
+    for (unsigned i = 0; i < PROCESSES * EACH; i++) {
+        open_file(node, 100 + i / EACH, 3 + i % EACH, RENDER);
+        show_render_ms(node, 100 + i / EACH, 3 + i % EACH, 2 + i, 0);
+    }
+    look(node, 0);
+    assert_true(drm_clients_are_partial(&node->clients, node->mono_us));
+    show_render_ms(node, 7, 3, 1, 1400);
+    look(node, SECOND);
+    uses = visit_busy(node);
+    assert_int_equal(uses.count, 1);
+    assert_int_equal(uses.all[0].pid, 7);
+    assert_int_equal(uses.all[0].busy_us, 400000);
+}
+
+/* As after the driver was loaded again. */
+static void an_id_that_is_used_again_is_another_client(void **state)
+{
+    struct node *node = *state;
+
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 3600 * 1000);
+    look(node, 0);
+    expect_one(node, 7, 0);
+    close_file(node, 7, 3);
+    look(node, SECOND);
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 100);
+    look(node, SECOND);
+    expect_one(node, 7, 0);
+    show_render_ms(node, 7, 3, 1, 500);
+    look(node, SECOND);
+    expect_one(node, 7, 400000);
+    /* At once, in another process. */
+    close_file(node, 7, 3);
+    open_file(node, 8, 3, RENDER);
+    show_render_ms(node, 8, 3, 1, 50);
+    look(node, SECOND);
+    expect_one(node, 8, 0);
+    show_render_ms(node, 8, 3, 1, 350);
+    look(node, SECOND);
+    expect_one(node, 8, 300000);
 }
 
 static void another_client_with_the_same_descriptor_begins_anew(void **state)
@@ -377,6 +499,10 @@ int main(void)
         TEST(nobody_worked_longer_than_it_took),
         TEST(counts_that_go_back_are_no_work_until_they_are_past_where_they_were),
         TEST(a_descriptor_that_was_passed_on_is_one_client_and_counts_once),
+        TEST(a_process_whose_first_thread_has_exited_is_found_by_another),
+        TEST(nobody_hides_behind_clients_that_do_nothing),
+        TEST(clients_that_do_nothing_make_room_for_one_that_works),
+        TEST(an_id_that_is_used_again_is_another_client),
         TEST(another_client_with_the_same_descriptor_begins_anew),
         TEST(a_client_that_is_gone_tells_its_last_work_and_no_more),
         TEST(nobody_hides_behind_another_name_of_the_node),

@@ -576,7 +576,76 @@ static void a_driver_that_was_bound_anew_is_read_again(void **state)
     close_machine(&rig);
 }
 
-static void a_die_that_could_not_be_read_at_first_is_joined_to_its_board(void **state)
+static void no_table_is_read_to_find_the_dies_of_a_board(void **state)
+{
+    struct fake_machine machine;
+    struct batch batch;
+    struct error err;
+    struct rig rig;
+    int fd;
+
+    (void)state;
+    make_machine(&rig, &machine, fake_script_find("mi250"));
+    fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    for (unsigned board = 0; board < 2; board++) {
+        char path[FAKE_PATH_BYTES], whole[FAKE_PATH_BYTES + 64];
+
+        snprintf(whole, sizeof(whole), "%s/%s", rig.root,
+                 fake_board_path(&machine, board, "gpu_metrics", path));
+        assert_true(inotify_add_watch(fd, whole, IN_OPEN) >= 0);
+    }
+    rig_add_source(&rig, &drm_source);
+    batch_init(&batch);
+    assert_int_equal(drm_source.read(rig.sources[0].state, &batch, &err), 0);
+    batch_done(&batch);
+    assert_int_equal(rig.unit_count, 1);
+    assert_int_equal(count_opened(fd), 0);
+    play(&rig, SECOND); /* its own thread does */
+    assert_true(count_opened(fd) > 0);
+    close(fd);
+    close_machine(&rig);
+}
+
+/* Their other dies are elsewhere, such as in a virtual machine. */
+static void dies_of_two_boards_are_not_one(void **state)
+{
+    static const struct {
+        unsigned gone[2];
+        size_t gone_count;
+        unsigned first;    /* of which the energy must be there */
+        size_t unit_count; /* a die alone, and a die or a board */
+    } cases[] = {{{1, 3}, 2, 2, 2}, {{0}, 1, 2, 2}, {{2}, 1, 0, 2}};
+    struct fake_script script = script_like("mi250");
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++)
+        script.boards[2 + i] = script.boards[i];
+    script.boards[2].pci = "0000:42:00.0";
+    script.boards[3].pci = "0000:45:00.0";
+    script.boards[2].unique_id = 0x3f0a2b3c4d5e6f71;
+    script.boards[3].unique_id = 0x3f0a2b3c4d5e6f72;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct fake_machine machine;
+        uint64_t energy_uj = 0;
+        struct rig rig;
+
+        make_machine(&rig, &machine, &script);
+        for (size_t k = 0; k < cases[i].gone_count; k++)
+            fake_machine_unplug(&machine, cases[i].gone[k]);
+        rig_add_source(&rig, &drm_source);
+        play_whole(&rig, 40 * SECOND);
+        assert_int_equal(rig.unit_count, cases[i].unit_count);
+        for (int gpu = 0; gpu < 3; gpu++)
+            energy_uj =
+                MAX(energy_uj, rig.pipeline->gpus[gpu] ? meter_of(&rig, gpu)->energy_uj : 0);
+        /* All but that of the first 10 s, when the next search was due. */
+        assert_true(energy_uj >= fake_counter_uj(&script, cases[i].first, last_us(&rig)) -
+                                     fake_counter_uj(&script, cases[i].first, 12 * SECOND));
+        close_machine(&rig);
+    }
+}
+
+static void a_die_that_cannot_be_read_at_first_is_part_of_its_board(void **state)
 {
     struct layouts layouts = {0};
     char table[FAKE_PATH_BYTES];
@@ -588,12 +657,12 @@ static void a_die_that_could_not_be_read_at_first_is_joined_to_its_board(void **
     fake_board_path(&machine, 1, "gpu_metrics", table);
     machine.spared[0] = table;
     spoil_file(&rig, table, EMPTY);
-    rig_add_source(&rig, &drm_source);
-    play(&rig, 5 * SECOND);
-    assert_int_equal(rig.unit_count, 2);
-    machine.spared[0] = NULL;
     rig.see = keep_layout;
     rig.watcher = &layouts;
+    rig_add_source(&rig, &drm_source);
+    play(&rig, 5 * SECOND);
+    assert_int_equal(rig.unit_count, 1);
+    machine.spared[0] = NULL;
     play_whole(&rig, 30 * SECOND);
     assert_int_equal(rig.unit_count, 1);
     assert_int_equal(layouts.instances, 2);
@@ -679,7 +748,9 @@ int main(void)
         cmocka_unit_test(an_apu_is_not_booked_twice_though_its_table_is_newer_or_cannot_be_read),
         cmocka_unit_test(a_wide_counter_that_begins_anew_is_not_taken_for_a_full_one),
         cmocka_unit_test(a_driver_that_was_bound_anew_is_read_again),
-        cmocka_unit_test(a_die_that_could_not_be_read_at_first_is_joined_to_its_board),
+        cmocka_unit_test(no_table_is_read_to_find_the_dies_of_a_board),
+        cmocka_unit_test(dies_of_two_boards_are_not_one),
+        cmocka_unit_test(a_die_that_cannot_be_read_at_first_is_part_of_its_board),
         cmocka_unit_test(what_an_unseen_client_draws_is_not_idle),
         cmocka_unit_test(gpus_of_two_vendors_have_numbers_of_their_own_those_of_nvidia_first),
         cmocka_unit_test(

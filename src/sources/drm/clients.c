@@ -22,6 +22,7 @@ enum { WAIT_NS = 20000000, NSEC_PER_SEC = 1000000000 };
 
 enum {
     CLIENTS_MAX = 16384,
+    UNUSED_MAX = 256, /* clients of a process that have never worked: more are not kept */
     FDINFO_BYTES = 8192,
     PATH_BYTES = 64,
 };
@@ -34,14 +35,21 @@ static const uint64_t NEW_US = USEC_PER_SEC, ALL_US = 10 * USEC_PER_SEC;
  * kept. */
 static const uint64_t MISSING_US = 15 * USEC_PER_SEC;
 
+/* A descriptor. */
+struct place {
+    uint32_t pid;
+    uint32_t thread; /* by which it is found, if it is not by that of the process; else 0 */
+    uint32_t fd;
+};
+
 struct client {
     struct table_entry entry;
     char pci[SAMPLE_PCI_BYTES];
     uint64_t id;
-    uint32_t pid, fd;       /* where it is read: the first process that was seen with it */
-    uint32_t heir, heir_fd; /* another one with a copy, which is left with it; 0: none */
-    uint64_t round;         /* of the last look that found it */
-    uint64_t read_us;       /* when that was; 0: never */
+    struct place at;   /* where it is read: the youngest process that was seen with it at first */
+    struct place heir; /* another one with a copy, which is left with it; pid 0: none */
+    uint64_t round;    /* of the last look that found it */
+    uint64_t read_us;  /* when that was; 0: never */
     struct drm_engine engines[DRM_ENGINES_MAX]; /* the most that each has shown */
     size_t engine_count;
     double busy_us; /* since it was last visited */
@@ -137,20 +145,70 @@ static void take_engines(struct client *client, const struct drm_client *read, u
     client->read_us = mono_us;
 }
 
+/* "12/fd", "12/task/13/fdinfo/4". */
+static void place_path(const struct place *place, const char *what, char path[PATH_BYTES])
+{
+    if (place->thread > 0)
+        snprintf(path, PATH_BYTES, "%u/task/%u/%s", place->pid, place->thread, what);
+    else
+        snprintf(path, PATH_BYTES, "%u/%s", place->pid, what);
+}
+
 /* Reads a descriptor. False: it is no client of a card. */
-static bool read_client(const struct host *host, uint32_t pid, uint32_t fd,
+static bool read_client(const struct host *host, const struct place *place,
                         struct drm_client *ret_client)
 {
-    char path[PATH_BYTES], text[FDINFO_BYTES];
+    char path[PATH_BYTES], what[PATH_BYTES / 2], text[FDINFO_BYTES];
     size_t len;
 
-    snprintf(path, sizeof(path), "%u/fdinfo/%u", pid, fd);
+    snprintf(what, sizeof(what), "fdinfo/%u", place->fd);
+    place_path(place, what, path);
     return fs_read_at(host->procfs_fd, path, text, sizeof(text), &len) == 0 &&
            drm_fdinfo_parse((struct span){text, len}, ret_client) == 0 &&
            ret_client->driver != DRM_OTHER && ret_client->pdev[0] != '\0' && ret_client->has_id;
 }
 
-static void take_client(struct drm_clients *clients, uint32_t pid, uint32_t fd,
+static bool has_worked(const struct drm_engine *engines, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (engines[i].busy_ns > 0 || engines[i].cycles > 0)
+            return true;
+    return false;
+}
+
+/* Has it counted less than it did? */
+static bool is_lower(const struct client *client, const struct drm_client *read)
+{
+    bool is_any = false;
+
+    for (size_t i = 0; i < client->engine_count; i++)
+        for (size_t k = 0; k < read->engine_count; k++) {
+            const struct drm_engine *last = &client->engines[i], *now = &read->engines[k];
+
+            if (strcmp(last->name, now->name) != 0)
+                continue;
+            if (now->busy_ns > last->busy_ns || now->cycles > last->cycles)
+                return false;
+            is_any |= now->busy_ns < last->busy_ns || now->cycles < last->cycles;
+        }
+    return is_any;
+}
+
+/* Whoever opens cards without end to hide others crowds out only clients that have done nothing. */
+static bool make_room(struct drm_clients *clients)
+{
+    while (clients->clients.count == CLIENTS_MAX && clients->hand < CLIENTS_MAX) {
+        struct client *client = clients->clients.items[clients->hand];
+
+        if (has_worked(client->engines, client->engine_count))
+            clients->hand++;
+        else
+            table_remove(&clients->clients, client);
+    }
+    return clients->clients.count < CLIENTS_MAX;
+}
+
+static void take_client(struct drm_clients *clients, const struct place *place,
                         const struct drm_client *read, uint64_t mono_us)
 {
     const struct client_key key = {read->pdev, read->id};
@@ -159,21 +217,24 @@ static void take_client(struct drm_clients *clients, uint32_t pid, uint32_t fd,
     struct client *client = table_find(&clients->clients, hash, has_key, &key);
 
     if (client && client->round == clients->round) {
-        if (pid != client->pid) {
-            client->heir = pid;
-            client->heir_fd = fd;
-        }
+        if (place->pid != client->at.pid)
+            client->heir = *place;
         return;
     }
     if (!client) {
-        if (clients->clients.count == CLIENTS_MAX ||
-            !(client = table_add(&clients->clients, hash, sizeof(*client))))
+        clients->is_partial |= clients->clients.count == CLIENTS_MAX;
+        if (!make_room(clients) || !(client = table_add(&clients->clients, hash, sizeof(*client))))
             return;
         memcpy(client->pci, read->pdev, sizeof(client->pci));
         client->id = read->id;
     }
-    client->pid = pid;
-    client->fd = fd;
+    /* It was gone for a while, or is elsewhere, and began anew: the id was used again. */
+    if ((place->pid != client->at.pid || client->round + 1 < clients->round) &&
+        is_lower(client, read)) {
+        client->engine_count = 0;
+        client->read_us = 0;
+    }
+    client->at = *place;
     client->round = clients->round;
     client->has_memory = read->has_memory;
     client->memory_bytes = read->memory_bytes;
@@ -181,15 +242,15 @@ static void take_client(struct drm_clients *clients, uint32_t pid, uint32_t fd,
 }
 
 /* False: it is not there. */
-static bool reread_at(struct drm_clients *clients, const struct client *client, uint32_t pid,
-                      uint32_t fd, uint64_t mono_us)
+static bool reread_at(struct drm_clients *clients, const struct client *client, struct place place,
+                      uint64_t mono_us)
 {
     struct drm_client read;
 
-    if (!read_client(clients->host, pid, fd, &read) || read.id != client->id ||
+    if (!read_client(clients->host, &place, &read) || read.id != client->id ||
         strcmp(read.pdev, client->pci) != 0)
         return false;
-    take_client(clients, pid, fd, &read, mono_us);
+    take_client(clients, &place, &read, mono_us);
     return true;
 }
 
@@ -199,8 +260,8 @@ static void reread(struct drm_clients *clients, uint64_t mono_us)
     for (size_t i = 0; i < clients->clients.count; i++) {
         const struct client *client = clients->clients.items[i];
 
-        if (!reread_at(clients, client, client->pid, client->fd, mono_us) && client->heir)
-            (void)reread_at(clients, client, client->heir, client->heir_fd, mono_us);
+        if (!reread_at(clients, client, client->at, mono_us) && client->heir.pid > 0)
+            (void)reread_at(clients, client, client->heir, mono_us);
     }
 }
 
@@ -224,23 +285,61 @@ static bool may_be_card(struct drm_clients *clients, int directory_fd, const cha
     return n > 0 && target[0] == '/';
 }
 
-static void search_process(struct drm_clients *clients, uint32_t pid, uint64_t mono_us)
+/* The descriptors of a process, or of one of its threads. False: there are none, as of one that has
+ * exited. */
+static bool search_table(struct drm_clients *clients, struct place place, uint64_t mono_us)
 {
     char path[PATH_BYTES];
     const struct dirent *entry;
+    size_t unused = 0;
+    bool is_empty;
     DIR *directory;
 
-    snprintf(path, sizeof(path), "%u/fd", pid);
+    place_path(&place, "fd", path);
     directory = fs_open_dir(clients->host->procfs_fd, path);
     clients->is_partial |= !directory && is_forbidden(errno);
+    is_empty = directory;
     while (directory && (entry = readdir(directory))) {
         struct drm_client read;
         uint64_t fd;
 
-        if (parse_u64_max(span_of(entry->d_name), UINT32_MAX, &fd) == 0 &&
-            may_be_card(clients, dirfd(directory), entry->d_name) &&
-            read_client(clients->host, pid, (uint32_t)fd, &read))
-            take_client(clients, pid, (uint32_t)fd, &read, mono_us);
+        if (parse_u64_max(span_of(entry->d_name), UINT32_MAX, &fd) < 0)
+            continue;
+        is_empty = false;
+        place.fd = (uint32_t)fd;
+        if (!may_be_card(clients, dirfd(directory), entry->d_name) ||
+            !read_client(clients->host, &place, &read))
+            continue;
+        unused += !has_worked(read.engines, read.engine_count);
+        if (unused <= UNUSED_MAX || has_worked(read.engines, read.engine_count))
+            take_client(clients, &place, &read, mono_us);
+        else
+            clients->is_partial = true;
+    }
+    if (directory)
+        closedir(directory);
+    return !is_empty;
+}
+
+/* If its first thread has exited, the others still have its descriptors. */
+static void search_process(struct drm_clients *clients, uint32_t pid, uint64_t mono_us)
+{
+    struct place place = {.pid = pid};
+    const struct dirent *entry;
+    char path[PATH_BYTES];
+    DIR *directory;
+    uint64_t thread;
+
+    if (search_table(clients, place, mono_us))
+        return;
+    place_path(&place, "task", path);
+    directory = fs_open_dir(clients->host->procfs_fd, path);
+    while (directory && (entry = readdir(directory))) {
+        if (parse_u64_max(span_of(entry->d_name), INT32_MAX, &thread) < 0 || thread == pid)
+            continue;
+        place.thread = (uint32_t)thread;
+        if (search_table(clients, place, mono_us))
+            break;
     }
     if (directory)
         closedir(directory);
@@ -298,7 +397,8 @@ static void search(struct drm_clients *clients, bool all, uint64_t mono_us)
         return;
     if (all)
         clients->is_partial = false;
-    for (size_t i = 0; i < count; i++) {
+    /* The youngest first: what opens cards for others, as logind does for a desktop, is older. */
+    for (size_t i = count; i-- > 0;) {
         last = clients->searched_count > 0
                    ? bsearch(&processes[i], clients->searched, clients->searched_count,
                              sizeof(*processes), by_pid)
@@ -335,6 +435,7 @@ static void look(struct drm_clients *clients, uint64_t interval_us, uint64_t mon
         return;
     clients->look_us = mono_us;
     clients->round++;
+    clients->hand = 0;
     reread(clients, mono_us);
     if (all || mono_us >= clients->search_us) {
         search(clients, all, mono_us);
@@ -371,7 +472,7 @@ void drm_clients_visit(struct drm_clients *clients, const char *pci, drm_visit *
         if (strcmp(client->pci, pci) != 0 || (!is_present && busy_us == 0))
             continue;
         client->busy_us -= (double)busy_us;
-        visit(context, &(struct drm_use){client->pid, is_present, busy_us, client->has_memory,
+        visit(context, &(struct drm_use){client->at.pid, is_present, busy_us, client->has_memory,
                                          client->memory_bytes});
     }
 }

@@ -29,6 +29,7 @@ struct drm_clients {
     uint64_t look_us;                  /* when it last looked; all by the monotonic clock */
     uint64_t search_us, search_all_us; /* when due next */
     uint64_t round;                    /* of the look in progress */
+    size_t hand;                       /* the clients before it have worked */
     uint64_t shown;    /* the last one that was finished; with the next two below `lock` */
     uint64_t shown_us; /* when that began */
     bool shown_partial;
@@ -42,8 +43,8 @@ void drm_clients_done(struct drm_clients *clients);
  * of another card hangs in it, nothing is looked at. */
 void drm_clients_look(struct drm_clients *clients, uint64_t interval_us, uint64_t mono_us);
 
-/* Could the descriptors of some processes not be listed, or not for a while? Then cards may work
- * for unseen clients. */
+/* Could the descriptors of some processes not be listed, or not for a while, or are there too many
+ * clients? Then cards may work for unseen ones. */
 bool drm_clients_are_partial(struct drm_clients *clients, uint64_t mono_us);
 
 /* A client of a card. */

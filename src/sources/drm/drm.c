@@ -84,26 +84,46 @@ int drm_open_die(const struct host *host, const struct drm_die *die)
     return fd < 0 ? -errno : fd;
 }
 
-static bool is_second_die(const struct host *host, const struct drm_found *found)
+/* The number that a card has, or the next that is free. SAMPLE_GPU_MAX: there is none left. */
+static uint32_t find_index(const struct drm_shared *shared, const char *pci)
+{
+    uint32_t index = shared->first_index;
+
+    while (index < SAMPLE_GPU_MAX && shared->pci[index][0] != '\0' &&
+           strcmp(shared->pci[index], pci) != 0)
+        index++;
+    return index;
+}
+
+static bool is_die(const struct host *host, const struct drm_found *found)
 {
     _cleanup_close_ int fd = -1;
 
-    if (!found->vendor->is_second_die)
+    if (!found->vendor->is_die)
         return false;
     fd = drm_open_die(host, &found->dies[0]);
-    return fd >= 0 && found->vendor->is_second_die(fd);
+    return fd >= 0 && found->vendor->is_die(fd);
 }
 
-/* Puts the second die of a board to the first, which comes before it. */
-static size_t join_dies(const struct host *host, struct drm_found *cards, size_t count)
+static bool is_single(const struct drm_shared *shared, const struct drm_found *found)
 {
+    uint32_t index = find_index(shared, found->dies[0].pci);
+
+    return index < SAMPLE_GPU_MAX && atomic_load(&shared->is_single[index]);
+}
+
+/* Two dies with neighbouring addresses are taken for one board, until its unit has seen their
+ * counters. */
+static size_t join_dies(const struct drm_shared *shared, struct drm_found *cards, size_t count)
+{
+    const struct host *host = shared->context->host;
     size_t kept = 0;
 
     for (size_t i = 0; i < count; i++) {
         struct drm_found *before = kept > 0 ? &cards[kept - 1] : NULL;
 
         if (before && before->vendor == cards[i].vendor && before->die_count == 1 &&
-            is_second_die(host, &cards[i]) && !is_second_die(host, before))
+            is_die(host, &cards[i]) && is_die(host, before) && !is_single(shared, before))
             before->dies[before->die_count++] = cards[i].dies[0];
         else
             cards[kept++] = cards[i];
@@ -111,8 +131,9 @@ static size_t join_dies(const struct host *host, struct drm_found *cards, size_t
     return kept;
 }
 
-size_t drm_find_cards(const struct host *host, struct drm_found cards[static DRM_CARDS_MAX])
+size_t drm_find_cards(const struct drm_shared *shared, struct drm_found cards[static DRM_CARDS_MAX])
 {
+    const struct host *host = shared->context->host;
     DIR *directory = fs_open_dir(host->sysfs_fd, "class/drm");
     const struct dirent *entry;
     size_t count = 0;
@@ -123,7 +144,7 @@ size_t drm_find_cards(const struct host *host, struct drm_found cards[static DRM
         closedir(directory);
     if (count > 0)
         qsort(cards, count, sizeof(*cards), by_pci);
-    return join_dies(host, cards, count);
+    return join_dies(shared, cards, count);
 }
 
 /* VGA and 3D controllers of NVIDIA. */
@@ -167,32 +188,20 @@ void drm_shared_unref(void *state)
 static int drm_open(const struct source_context *context, void **ret_state, struct error *err)
 {
     struct drm_found cards[DRM_CARDS_MAX];
-    struct drm_shared *shared;
+    _cleanup_free_ struct drm_shared *shared = calloc(1, sizeof(*shared));
 
-    if (context->replay_path || drm_find_cards(context->host, cards) == 0)
-        return -ENODEV;
-    shared = calloc(1, sizeof(*shared));
     if (!shared)
         return error_set(err, -ENOMEM, "out of memory");
     shared->context = context;
+    if (context->replay_path || drm_find_cards(shared, cards) == 0)
+        return -ENODEV;
     shared->references = 1;
     shared->first_index = drm_first_index(context->host);
     shared->polls_per_window = MAX(context->interval_us / POLL_US, (uint64_t)1);
     proc_reader_init(&shared->proc, context->host);
     drm_clients_init(&shared->clients, context->host);
-    *ret_state = shared;
+    *ret_state = TAKE_PTR(shared);
     return 0;
-}
-
-/* The number that a card has, or the next that is free. SAMPLE_GPU_MAX: there is none left. */
-static uint32_t find_index(const struct drm_shared *shared, const char *pci)
-{
-    uint32_t index = shared->first_index;
-
-    while (index < SAMPLE_GPU_MAX && shared->pci[index][0] != '\0' &&
-           strcmp(shared->pci[index], pci) != 0)
-        index++;
-    return index;
 }
 
 /* Gives it that number for good. */
@@ -227,7 +236,7 @@ static int add_card(struct drm_shared *shared, uint32_t index, const struct drm_
     return 0;
 }
 
-/* A die that could not be read for a moment was taken for a board of its own. */
+/* A die that came before the other one was taken for a board of its own. */
 static void rejoin_dies(struct drm_shared *shared, const struct drm_found *found)
 {
     for (size_t d = 0; found->die_count > 1 && d < found->die_count; d++) {
@@ -253,7 +262,7 @@ static int drm_read(void *state, struct batch *batch, struct error *err)
     if (mono_us < shared->next_search_us)
         return 0;
     shared->next_search_us = mono_us + SEARCH_US;
-    count = drm_find_cards(shared->context->host, cards);
+    count = drm_find_cards(shared, cards);
     for (size_t i = 0; i < count; i++) {
         uint32_t index = index_of(shared, cards[i].dies[0].pci);
         int r;

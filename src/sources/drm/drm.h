@@ -36,9 +36,6 @@ struct drm_found {
     size_t die_count;
 };
 
-/* Finds the cards of known drivers, in the order of their PCI addresses. Returns how many. */
-size_t drm_find_cards(const struct host *host, struct drm_found cards[static DRM_CARDS_MAX]);
-
 /* Its directory in sysfs (O_PATH), or -errno. */
 int drm_open_die(const struct host *host, const struct drm_die *die);
 
@@ -57,11 +54,18 @@ struct drm_shared {
     atomic_bool running[SAMPLE_GPU_MAX];
     /* The card is a die of a board that was found to have more of them: it must begin anew. */
     atomic_bool is_outdated[SAMPLE_GPU_MAX];
+    /* Its counter, or that of the next, shows that they are not dies of one board. */
+    atomic_bool is_single[SAMPLE_GPU_MAX];
     size_t die_counts[SAMPLE_GPU_MAX];
     uint64_t next_search_us;
 };
 
 void drm_shared_unref(void *shared);
+
+/* Finds the cards of known drivers, in the order of their PCI addresses. Reads nothing that asks a
+ * device: one may hang. Returns how many. */
+size_t drm_find_cards(const struct drm_shared *shared,
+                      struct drm_found cards[static DRM_CARDS_MAX]);
 
 /* A process of a card. Times are of the whole card: half of its units for a second is half of one.
  */
@@ -118,6 +122,7 @@ struct drm_card {
     size_t part_count;
     uint32_t compute_units; /* of all parts; 0: unknown */
     bool has_topology;
+    bool is_joined;       /* the counters of its two dies show that they are one board */
     uint64_t generation;  /* of the topology */
     char profile[16];     /* "CPX" */
     bool is_apu;          /* its power contains that of the processors */
@@ -167,8 +172,8 @@ struct drm_vendor {
     /* Adds gauges, too. */
     void (*read_meters)(struct drm_poll *poll, struct drm_meters *meters);
     void (*check)(struct report *report, const struct drm_card *card);
-    /* Is it a die whose energy another one counts? NULL: there are none. */
-    bool (*is_second_die)(int device_fd);
+    /* Is it a die, as the one beside it? NULL: there are none. */
+    bool (*is_die)(int device_fd);
 };
 
 extern const struct drm_vendor drm_amd, drm_intel;

@@ -48,20 +48,17 @@ static bool is_apu(const struct drm_card *card, const struct amd_metrics *metric
                : card->hwmon_fd >= 0 && faccessat(card->hwmon_fd, "in1_label", F_OK, 0) == 0;
 }
 
-/* Of MI250 and MI250X, the first die counts the energy of both; the other one reports zeros
- * (aldebaran_ppt.c). Both are devices of their own, with neighbouring addresses. */
-static bool is_second_die(int device_fd)
+/* MI250 and MI250X are two dies, each a device of its own. */
+static bool is_die(int device_fd)
 {
     static const char *const boards[] = {"0x7408", "0x740c"};
-    struct amd_metrics metrics;
     char model[DRM_TEXT_BYTES];
-    bool is_known = false;
 
     drm_read_text(device_fd, "device", model, sizeof(model));
     for (size_t i = 0; i < ARRAY_SIZE(boards); i++)
-        is_known |= strcmp(model, boards[i]) == 0;
-    return is_known && read_metrics(device_fd, &metrics) && has(&metrics, AMD_ENERGY) &&
-           metrics.values[AMD_ENERGY] == 0;
+        if (strcmp(model, boards[i]) == 0)
+            return true;
+    return false;
 }
 
 static void identify(struct drm_card *card)
@@ -348,6 +345,23 @@ static void take_utilisation(const struct drm_card *card, const struct amd_metri
         to->temperature_c = (uint32_t)value;
 }
 
+/* The first die counts the energy of both, the other one reports zeros (aldebaran_ppt.c): else they
+ * are of two boards, whose other dies are not here. */
+static void confirm_dies(struct drm_poll *poll, const struct amd_metrics *first)
+{
+    struct drm_card *card = poll->card;
+    struct amd_metrics second;
+
+    if (!has(first, AMD_ENERGY) || !read_metrics(card->device_fds[1], &second) ||
+        !has(&second, AMD_ENERGY))
+        return; /* perhaps soon */
+    card->is_joined = first->values[AMD_ENERGY] > 0 && second.values[AMD_ENERGY] == 0;
+    if (card->is_joined)
+        return;
+    atomic_store(&card->shared->is_single[card->index], true);
+    poll->result = error_set(poll->err, -ENODEV, "GPU %u: its dies are of two boards", card->index);
+}
+
 static void read_meters(struct drm_poll *poll, struct drm_meters *meters)
 {
     struct drm_card *card = poll->card;
@@ -363,6 +377,10 @@ static void read_meters(struct drm_poll *poll, struct drm_meters *meters)
         meters->may_have_energy = card->failures < FAILURES_MAX;
         card->is_apu |= is_apu(card, &metrics);
     }
+    if (card->found.die_count > 1 && !card->is_joined)
+        confirm_dies(poll, &metrics);
+    if (drm_poll_is_over(poll))
+        return;
     take_activity(card, &metrics, meters);
     take_utilisation(card, &metrics, &meters->utilisation);
     if (find(&metrics, AMD_MEMORY_MHZ, card->hwmon_fd, "freq2_input", 1000000, &value))
@@ -432,5 +450,5 @@ const struct drm_vendor drm_amd = {
     .read_instant = read_instant,
     .read_meters = read_meters,
     .check = check,
-    .is_second_die = is_second_die,
+    .is_die = is_die,
 };

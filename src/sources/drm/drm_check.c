@@ -36,8 +36,9 @@ static void report_clients(struct report *report, struct drm_shared *shared)
     if (drm_clients_are_partial(&shared->clients, 1))
         report_add(report, "gpu clients", VERDICT_LIMITED,
                    "run as root, or give CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
-                   "the descriptors of other users' processes cannot be listed: their work on "
-                   "AMD's and Intel's GPUs is not seen, but for ROCm's");
+                   "the descriptors of other users' processes cannot be listed, or too many of "
+                   "them are of GPUs: their work on AMD's and Intel's GPUs is not seen, but for "
+                   "ROCm's");
     else
         report_add(report, "gpu clients", VERDICT_OK, NULL, "of all processes, by fdinfo");
 }
@@ -45,8 +46,8 @@ static void report_clients(struct report *report, struct drm_shared *shared)
 void drm_check(const struct source_context *context, struct report *report)
 {
     struct drm_found cards[DRM_CARDS_MAX];
-    size_t count = drm_find_cards(context->host, cards);
     struct drm_shared shared = {.context = context};
+    size_t count = drm_find_cards(&shared, cards);
 
     if (count == 0)
         return; /* a node without them has nothing to mend */
