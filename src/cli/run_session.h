@@ -69,6 +69,6 @@ void run_session_settle(struct run_session *session, struct repetition *repetiti
 void run_session_result(const struct run_session *session, const struct repetition *repetition,
                         struct result *ret_result);
 
-/* What could not be measured, and why. */
+/* run_explain.c: what could not be measured, and why. */
 void run_session_explain(struct run_session *session, const struct result *result,
                          struct report *report);
