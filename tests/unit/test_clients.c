@@ -404,6 +404,24 @@ static void absurd_watts_give_finite_shares(void **state)
     }
 }
 
+static void those_without_a_place_count_by_their_number_and_none_of_them_is_certain(void **state)
+{
+    const uint32_t all = A | B | 1U << TENANT_OTHERS;
+    struct clients clients = {.sizes = {2, 2, [TENANT_OTHERS] = 2}};
+    struct slot slot = slot_with(all, 300);
+    struct intensity_shares shares;
+
+    (void)state;
+    slot.others = 4;
+    for (int i = 0; i < 50; i++)
+        clients_learn(&clients, &strangers, &slot);
+    assert_true(clients_divide(&clients, &strangers, &slot, &shares));
+    assert_shares(&shares, all);
+    assert_true(fabs(shares.of[0] - 1.0 / 6) < 1e-9);
+    assert_true(fabs(shares.of[TENANT_OTHERS] - 4.0 / 6) < 1e-9);
+    assert_true(shares.error[TENANT_OTHERS] >= 1 && shares.error[0] > 0.25);
+}
+
 /* From here on: programs that are known. */
 
 static const double TENSOR[] = {[UNIT_SM] = 0.9, [UNIT_TENSOR] = 0.8, [UNIT_DRAM] = 0.1};
@@ -625,6 +643,7 @@ int main(void)
         cmocka_unit_test(a_client_that_was_alone_only_after_the_others_makes_nobody_sure),
         cmocka_unit_test(watts_that_nobody_is_known_to_draw_are_charged_by_the_sizes),
         cmocka_unit_test(an_unknown_client_is_charged_as_the_average),
+        cmocka_unit_test(those_without_a_place_count_by_their_number_and_none_of_them_is_certain),
         cmocka_unit_test(without_any_slot_nothing_is_known),
         cmocka_unit_test(a_slot_that_was_not_busy_teaches_nothing),
         cmocka_unit_test(a_client_that_changes_is_learned_anew),

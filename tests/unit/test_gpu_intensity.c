@@ -632,6 +632,53 @@ static void clients_are_charged_what_they_drew_alone(void **state)
     pipeline_free(pipeline);
 }
 
+enum { MANY_CLIENTS = 40 };
+
+/* So many clients, from pid 101 on, beside the server. */
+static void run_many_clients(struct simulation *simulation, size_t count, size_t seconds)
+{
+    struct sample_listed entries[MANY_CLIENTS];
+
+    for (size_t i = 0; i < count; i++)
+        entries[i] = (struct sample_listed){(uint32_t)(101 + i), 1 << 20, SAMPLE_NO_INSTANCE,
+                                            SAMPLE_NO_INSTANCE};
+    for (size_t second = 0; second < seconds; second++) {
+        feed(
+            simulation->pipeline,
+            (struct sample){.kind = SAMPLE_LIST,
+                            .t_us = simulation->now_us,
+                            .list = {.kind = SAMPLE_LIST_MPS, .count = count, .entries = entries}});
+        run_seconds(simulation, 1, (const double[]){1});
+    }
+}
+
+/* The last of them get places when others leave, while windows of before are not settled yet. */
+static void clients_beyond_the_places_of_a_board_pay_as_those_with_one(void **state)
+{
+    struct simulation simulation = {.gpu = {.idle_watts = 100, .count = 1, .loads = {{400, {0.5}}}},
+                                    .pids = {10}};
+    struct pipeline *pipeline = pipeline_with(intensity_options());
+    double equal_uj = 400e6 * 30 / MANY_CLIENTS;
+    size_t stay = MANY_CLIENTS / 2;
+
+    (void)state;
+    simulation_begin(&simulation, pipeline);
+    run_seconds(&simulation, 10, (const double[]){0});
+    run_many_clients(&simulation, MANY_CLIENTS, 30);
+    simulation.gpu.loads[0].watts = 200;
+    run_many_clients(&simulation, stay, 10);
+    pipeline_finish(pipeline);
+    for (uint32_t pid = 101; pid < 101 + MANY_CLIENTS; pid++) {
+        struct snapshot_process process = process_on(pipeline, 0, pid);
+        double later_uj = pid < 101 + stay ? 200e6 * 10 / (double)stay : 0;
+
+        assert_true(fabs((double)process.active_uj / (equal_uj + later_uj) - 1) < 0.1);
+        assert_true((double)process.uncertain_uj > 0.9 * (double)process.active_uj);
+        assert_true(confidence(pipeline, pid) < 0.05);
+    }
+    pipeline_free(pipeline);
+}
+
 /* From here on: pid 13 is listed and does nothing, as an X server on a board for compute. */
 
 static bool is_resting(const struct pipeline *pipeline, uint32_t pid)
@@ -757,6 +804,7 @@ int main(void)
         cmocka_unit_test(the_memory_counts_programs_and_the_processes_that_are_there),
         cmocka_unit_test(a_board_without_the_estimator_shows_no_memory_of_programs),
         cmocka_unit_test(clients_are_charged_what_they_drew_alone),
+        cmocka_unit_test(clients_beyond_the_places_of_a_board_pay_as_those_with_one),
         cmocka_unit_test(who_had_no_sample_for_20_seconds_rests_until_the_next),
         cmocka_unit_test(who_rests_keeps_nobody_from_being_alone_and_pays_nothing),
         cmocka_unit_test(who_wakes_is_charged_from_then_on),

@@ -30,7 +30,8 @@ static void a_scripted_board_gives_its_page_with_balanced_books_and_the_energy_w
     } cases[] = {
         {"a100-mig", 12, 0.1},        /* by slices: nothing shows what an instance does */
         {"a100-mig-large", 12, 0.03}, /* likewise */
-        {"h100-mig", 12, 0.03},       /* by GPM; equally it would be 0.17 on GPU 0 */
+        /* By GPM; equally it would be 0.17 on GPU 0. On GPU 2 one is alone only as it starts. */
+        {"h100-mig", 12, 0.05},
         {"h100-mig-split", 15, 0.04}, /* by GPM, and by slices within an instance */
         {"mig-change", 14, 0.04},
         {"mps", 10, 0},

@@ -18,12 +18,18 @@ struct fitted {
     double covariance[TENANTS_MAX * TENANTS_MAX];
 };
 
+/* How many tenants TENANT_OTHERS stands for, which differ from what is expected independently. */
+static double others_of(const struct slot *slot)
+{
+    return MAX(slot->others, 1);
+}
+
 /* Sizes of the tenants of a slot, and of all others. */
 static void read_sizes(const struct clients *clients, const struct slot *slot, double *ret_sizes)
 {
     for (uint32_t t = 0; t < TENANTS_MAX; t++)
         ret_sizes[t] = clients->sizes[t] > 0 ? clients->sizes[t] : 1;
-    ret_sizes[TENANT_OTHERS] *= MAX(slot->others, 1);
+    ret_sizes[TENANT_OTHERS] *= others_of(slot);
 }
 
 static double size_of(const double *sizes, uint32_t present)
@@ -68,8 +74,8 @@ static bool is_evidence(const struct client_group *group, uint32_t present)
 /* The watts of each client are those that explain best what the groups draw: these clients, and
  * those that were seen since a slot. Before anything is known they are in proportion to the sizes.
  */
-static bool fit_watts(const struct clients *clients, const double *sizes, uint32_t present,
-                      uint64_t since, double mean, struct fitted *ret_fitted)
+static bool fit_watts(const struct clients *clients, const double *sizes, double others,
+                      uint32_t present, uint64_t since, double mean, struct fitted *ret_fitted)
 {
     double matrix[TENANTS_MAX * TENANTS_MAX] = {0};
     double *watts = ret_fitted->watts;
@@ -95,7 +101,7 @@ static bool fit_watts(const struct clients *clients, const double *sizes, uint32
     for (uint32_t i = 0; i < n; i++) {
         double expected = mean * sizes[i];
 
-        matrix[i * n + i] += 1 / (expected * expected);
+        matrix[i * n + i] += (i == TENANT_OTHERS ? others : 1) / (expected * expected);
     }
     if (!linear_factor(matrix, n))
         return false;
@@ -189,12 +195,13 @@ bool presence_divide(const struct clients *clients, const struct slot *slot, dou
     read_sizes(clients, slot, sizes);
     mean = mean_watts(clients, sizes);
     size = size_of(sizes, present);
-    if (mean <= 0 || !fit_watts(clients, sizes, present, 0, mean, &fitted))
+    if (mean <= 0 || !fit_watts(clients, sizes, others_of(slot), present, 0, mean, &fitted))
         return false;
     unexplained =
         unexplained_part(clients, present,
                          divide_watts(sizes, &fitted, present, measured_w, ret_shares), measured_w);
-    if (fit_watts(clients, sizes, present, clients_met(clients, present), mean, &without)) {
+    if (fit_watts(clients, sizes, others_of(slot), present, clients_met(clients, present), mean,
+                  &without)) {
         (void)divide_watts(sizes, &without, present, measured_w, &others);
         widen(ret_shares, &others);
     }
