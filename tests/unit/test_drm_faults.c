@@ -669,6 +669,174 @@ static void a_die_that_cannot_be_read_at_first_is_part_of_its_board(void **state
     close_machine(&rig);
 }
 
+/* xe shows it when the firmware's telemetry cannot be read. */
+static void a_counter_that_shows_0_is_not_read(void **state)
+{
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    open_machine(&rig, &machine, fake_script_find("arc-i915"));
+    play(&rig, 10 * SECOND);
+    machine.spared[0] = ARC_FILE("hwmon/hwmon2/energy1_input");
+    tree_write(rig.root, machine.spared[0], "0\n");
+    play(&rig, 3 * SECOND);
+    machine.spared[0] = NULL;
+    play_whole(&rig, 10 * SECOND);
+    check_energy(&rig, 0, 0);
+    close_machine(&rig);
+}
+
+static void a_counter_that_never_counts_gives_way_to_that_of_the_package(void **state)
+{
+    struct fake_script script = script_like("arc-i915");
+    struct fake_chip chip = *script.boards[0].chip;
+    struct fake_machine machine;
+    uint64_t counted_uj;
+    struct rig rig;
+
+    (void)state;
+    chip.has_package_energy = true;
+    script.boards[0].chip = &chip;
+    make_machine(&rig, &machine, &script);
+    machine.spared[0] = ARC_FILE("hwmon/hwmon2/energy1_input");
+    tree_write(rig.root, machine.spared[0], "0\n");
+    rig_add_source(&rig, &drm_source);
+    play_whole(&rig, 20 * SECOND);
+    counted_uj = fake_counter_uj(&script, 0, last_us(&rig)) - fake_counter_uj(&script, 0, 0);
+    expect_near("the package", (double)meter_of(&rig, 0)->energy_uj, 0.9 * (double)counted_uj,
+                0.001);
+    close_machine(&rig);
+}
+
+static void a_counter_that_the_driver_makes_after_the_card_is_found(void **state)
+{
+    static const char name[] = ARC_FILE("hwmon/hwmon2/name");
+    const struct fake_script *script = fake_script_find("arc-i915");
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    make_machine(&rig, &machine, script);
+    tree_remove(rig.root, name);
+    rig_add_source(&rig, &drm_source);
+    play(&rig, 3 * SECOND);
+    tree_write(rig.root, name, "i915\n");
+    play_whole(&rig, 20 * SECOND);
+    assert_true(meter_of(&rig, 0)->energy_uj >= fake_counter_uj(script, 0, last_us(&rig)) -
+                                                    fake_counter_uj(script, 0, 12 * SECOND));
+    close_machine(&rig);
+}
+
+static void see_implausible_power(void *watcher, const struct sample *sample)
+{
+    unsigned *seen = watcher;
+
+    *seen += sample->kind == SAMPLE_POWER && sample->power_mw > 1000000;
+}
+
+static void power_that_no_board_draws_is_not_passed_on(void **state)
+{
+    struct fake_machine machine;
+    char file[FAKE_PATH_BYTES];
+    unsigned seen = 0;
+    struct rig rig;
+
+    (void)state;
+    make_machine(&rig, &machine, fake_script_find("apu"));
+    for (size_t i = 0; i < 2; i++)
+        tree_write(rig.root,
+                   fake_board_path(&machine, 0,
+                                   i ? "hwmon/hwmon2/power1_input" : "hwmon/hwmon2/power1_average",
+                                   file),
+                   "4294967295000000\n");
+    machine.spared[0] = "power1_input";
+    machine.spared[1] = "power1_average";
+    rig.see = see_implausible_power;
+    rig.watcher = &seen;
+    rig_add_source(&rig, &drm_source);
+    play(&rig, 10 * SECOND);
+    assert_int_equal(seen, 0);
+    close_machine(&rig);
+}
+
+struct uuids {
+    char of[2][64];
+};
+
+static void keep_uuids(void *watcher, const struct sample *sample)
+{
+    struct uuids *uuids = watcher;
+
+    if (sample->kind == SAMPLE_DEVICE && sample->gpu < 2)
+        snprintf(uuids->of[sample->gpu], sizeof(uuids->of[0]), "%s", sample->device.uuid);
+}
+
+static void two_boards_with_one_unique_id_are_two_gpus(void **state)
+{
+    struct fake_script script = script_like("mi210");
+    struct uuids uuids = {0};
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    script.boards[1] = script.boards[0];
+    script.boards[1].pci = "0000:83:00.0";
+    open_machine(&rig, &machine, &script);
+    rig.see = keep_uuids;
+    rig.watcher = &uuids;
+    play_whole(&rig, 20 * SECOND);
+    assert_string_equal(uuids.of[0], "AMD-1f0a2b3c4d5e6f70");
+    assert_string_equal(uuids.of[1], "PCI-0000:83:00.0");
+    check_energy(&rig, 0, 0);
+    check_energy(&rig, 1, 1);
+    close_machine(&rig);
+}
+
+/* 32 bits are full after 65 kJ, which this board does not draw in a minute. */
+static void a_narrow_counter_that_cannot_be_read_for_20_s_has_not_lost_its_count(void **state)
+{
+    struct fake_machine machine;
+    char table[FAKE_PATH_BYTES];
+    struct rig rig;
+
+    (void)state;
+    open_machine(&rig, &machine, fake_script_find("radeon"));
+    play(&rig, 10 * SECOND);
+    machine.spared[0] = fake_board_path(&machine, 0, "gpu_metrics", table);
+    spoil_file(&rig, table, EMPTY);
+    play(&rig, 20 * SECOND);
+    machine.spared[0] = NULL;
+    play_whole(&rig, 10 * SECOND);
+    check_energy(&rig, 0, 0);
+    close_machine(&rig);
+}
+
+static void cards_without_a_number_are_reported(void **state)
+{
+    struct fake_script script = script_like("mi210");
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    script.boards[1] = script.boards[0];
+    script.boards[1].pci = "0000:83:00.0";
+    make_machine(&rig, &machine, &script);
+    for (unsigned i = 0; i < SAMPLE_GPU_MAX - 1; i++) {
+        char path[96];
+
+        snprintf(path, sizeof(path), "sys/bus/pci/devices/0001:%02x:00.0/vendor", i);
+        tree_write(rig.root, path, "0x10de\n");
+        snprintf(path, sizeof(path), "sys/bus/pci/devices/0001:%02x:00.0/class", i);
+        tree_write(rig.root, path, "0x030200\n");
+    }
+    rig_add_source(&rig, &drm_source);
+    play(&rig, 5 * SECOND);
+    assert_int_equal(rig.unit_count, 1);
+    assert_int_equal(rig.errors, 5);
+    close_machine(&rig);
+}
+
 static void what_an_unseen_client_draws_is_not_idle(void **state)
 {
     struct fake_script script = script_like("arc-i915");
@@ -751,6 +919,13 @@ int main(void)
         cmocka_unit_test(no_table_is_read_to_find_the_dies_of_a_board),
         cmocka_unit_test(dies_of_two_boards_are_not_one),
         cmocka_unit_test(a_die_that_cannot_be_read_at_first_is_part_of_its_board),
+        cmocka_unit_test(a_counter_that_shows_0_is_not_read),
+        cmocka_unit_test(a_counter_that_never_counts_gives_way_to_that_of_the_package),
+        cmocka_unit_test(a_counter_that_the_driver_makes_after_the_card_is_found),
+        cmocka_unit_test(power_that_no_board_draws_is_not_passed_on),
+        cmocka_unit_test(two_boards_with_one_unique_id_are_two_gpus),
+        cmocka_unit_test(a_narrow_counter_that_cannot_be_read_for_20_s_has_not_lost_its_count),
+        cmocka_unit_test(cards_without_a_number_are_reported),
         cmocka_unit_test(what_an_unseen_client_draws_is_not_idle),
         cmocka_unit_test(gpus_of_two_vendors_have_numbers_of_their_own_those_of_nvidia_first),
         cmocka_unit_test(

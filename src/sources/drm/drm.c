@@ -248,6 +248,14 @@ static void rejoin_dies(struct drm_shared *shared, const struct drm_found *found
     }
 }
 
+static int report_left_out(const struct drm_shared *shared, struct error *err)
+{
+    return shared->left_out > 0
+               ? error_set(err, -ENOSPC, "%zu GPUs are left out: only %d can be numbered",
+                           shared->left_out, SAMPLE_GPU_MAX)
+               : 0;
+}
+
 /* Its units add the samples. */
 static int drm_read(void *state, struct batch *batch, struct error *err)
 {
@@ -260,20 +268,22 @@ static int drm_read(void *state, struct batch *batch, struct error *err)
 
     (void)batch;
     if (mono_us < shared->next_search_us)
-        return 0;
+        return report_left_out(shared, err);
     shared->next_search_us = mono_us + SEARCH_US;
+    shared->left_out = 0;
     count = drm_find_cards(shared, cards);
     for (size_t i = 0; i < count; i++) {
         uint32_t index = index_of(shared, cards[i].dies[0].pci);
         int r;
 
+        shared->left_out += index == SAMPLE_GPU_MAX;
         rejoin_dies(shared, &cards[i]);
         r = index < SAMPLE_GPU_MAX && !atomic_load(&shared->running[index])
                 ? add_card(shared, index, &cards[i], err)
                 : 0;
         result = r < 0 ? r : result;
     }
-    return result;
+    return result < 0 ? result : report_left_out(shared, err);
 }
 
 const struct source_ops drm_source = {

@@ -58,6 +58,7 @@ struct drm_shared {
     atomic_bool is_single[SAMPLE_GPU_MAX];
     size_t die_counts[SAMPLE_GPU_MAX];
     uint64_t next_search_us;
+    size_t left_out; /* cards for which there was no number then */
 };
 
 void drm_shared_unref(void *shared);
@@ -131,7 +132,7 @@ struct drm_card {
     uint64_t first_count;
 
     /* Intel's. */
-    const char *energy_file; /* of hwmon; NULL: none */
+    const char *energy_file; /* of hwmon; NULL: none has counted yet */
     uint64_t last_energy_uj, last_energy_us;
 
     /* Decided by the first answer, and never changed: the two must not be mixed. */
@@ -161,7 +162,7 @@ struct drm_meters {
 struct drm_vendor {
     const char *name;
     const char *power_limit; /* a file of hwmon, in uW */
-    /* A stable id and a name, as far as it has them. */
+    /* A stable id and a name, as far as it has them. NULL: it has none. */
     void (*identify)(struct drm_card *card);
     /* Passes on how the card is partitioned, if that has changed, or `always`. NULL: never is. */
     void (*read_parts)(struct drm_poll *poll, bool always);

@@ -21,7 +21,8 @@ enum { PATH_BYTES = 320, NARROW_BITS = 32, NARROW_CONTENT_MAX = 3 };
 enum { FAILURES_MAX = 5 };
 
 /* Counts of 2^-16 J: no board draws 4 kW. */
-static const uint64_t COUNTS_PER_S_MAX = 4000 << 16;
+enum { WATTS_MAX = 4000 };
+static const uint64_t COUNTS_PER_S_MAX = (uint64_t)WATTS_MAX << 16;
 
 /* False: none of them is valid. */
 static bool read_metrics(int device_fd, struct amd_metrics *ret_metrics)
@@ -61,18 +62,57 @@ static bool is_die(int device_fd)
     return false;
 }
 
-static void identify(struct drm_card *card)
+/* "": none. */
+static void read_uuid(int device_fd, char uuid[DRM_TEXT_BYTES])
 {
     char id[DRM_TEXT_BYTES / 2];
     size_t digits = 0;
 
-    drm_read_text(card->device_fds[0], "unique_id", id, sizeof(id));
+    uuid[0] = '\0';
+    drm_read_text(device_fd, "unique_id", id, sizeof(id));
     while (isxdigit((unsigned char)id[digits]))
         digits++;
     if (digits > 0 && id[digits] == '\0' && strspn(id, "0") < digits)
-        snprintf(card->uuid, sizeof(card->uuid), "AMD-%s", id);
+        snprintf(uuid, DRM_TEXT_BYTES, "AMD-%s", id);
+}
+
+/* Has a card before it the same id? */
+static bool is_taken(const struct drm_card *card, const char *uuid)
+{
+    struct drm_found cards[DRM_CARDS_MAX];
+    size_t count = drm_find_cards(card->shared, cards);
+
+    for (size_t i = 0; i < count && strcmp(cards[i].dies[0].pci, card->found.dies[0].pci) < 0;
+         i++) {
+        _cleanup_close_ int fd = drm_open_die(card->shared->context->host, &cards[i].dies[0]);
+        char other[DRM_TEXT_BYTES];
+
+        read_uuid(fd, other);
+        if (cards[i].vendor == card->found.vendor && strcmp(other, uuid) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A counter of 32 bits may be full once more, unseen, after as long as the board takes for half of
+ * it: at twice its highest limit, which peaks exceed. */
+static uint64_t narrow_counts_per_s(const struct drm_card *card)
+{
+    uint64_t limit_uw;
+
+    if ((!drm_read_number(card->hwmon_fd, "power1_cap_max", &limit_uw) || limit_uw == 0) &&
+        (!drm_read_number(card->hwmon_fd, "power1_cap", &limit_uw) || limit_uw == 0))
+        return COUNTS_PER_S_MAX;
+    return (MIN(limit_uw / 1000000 * 2, (uint64_t)WATTS_MAX - 1) + 1) << 16;
+}
+
+static void identify(struct drm_card *card)
+{
+    read_uuid(card->device_fds[0], card->uuid);
+    if (card->uuid[0] != '\0' && is_taken(card, card->uuid))
+        card->uuid[0] = '\0';
     drm_read_text(card->device_fds[0], "product_name", card->name, sizeof(card->name));
-    counter_limit(&card->count, (uint64_t)1 << NARROW_BITS, COUNTS_PER_S_MAX);
+    counter_limit(&card->count, (uint64_t)1 << NARROW_BITS, narrow_counts_per_s(card));
 }
 
 /* From here on: partitions and dies. */
@@ -269,6 +309,7 @@ static void take_energy(struct drm_poll *poll, const struct amd_metrics *metrics
 {
     struct drm_card *card = poll->card;
     uint64_t count = metrics->values[AMD_ENERGY];
+    uint32_t breaks = card->count.breaks;
 
     if (card->energy == DRM_ENERGY_UNKNOWN && count == 0)
         return; /* it has no counter */
@@ -277,6 +318,10 @@ static void take_energy(struct drm_poll *poll, const struct amd_metrics *metrics
     if (!card->count.has_last)
         card->first_count = count;
     (void)counter_add(&card->count, poll->mono_us, count);
+    if (card->count.breaks > breaks) { /* it begins anew, which is seen by what it shows */
+        card->first_count = count;
+        card->count.total = 0;
+    }
     meters->has_energy = true;
     meters->energy_uj = amd_energy_uj(card->first_count + card->count.total);
 }
@@ -284,11 +329,12 @@ static void take_energy(struct drm_poll *poll, const struct amd_metrics *metrics
 static bool find_power(const struct drm_card *card, const struct amd_metrics *metrics,
                        uint64_t *ret_uw)
 {
-    if (!has(metrics, AMD_POWER_MW))
-        return drm_read_number(card->hwmon_fd, "power1_average", ret_uw) ||
-               drm_read_number(card->hwmon_fd, "power1_input", ret_uw);
-    *ret_uw = metrics->values[AMD_POWER_MW] * 1000;
-    return true;
+    if (has(metrics, AMD_POWER_MW))
+        *ret_uw = metrics->values[AMD_POWER_MW] * 1000;
+    else if (!drm_read_number(card->hwmon_fd, "power1_average", ret_uw) &&
+             !drm_read_number(card->hwmon_fd, "power1_input", ret_uw))
+        return false;
+    return *ret_uw <= PLAUSIBLE_POWER_MAX_UW;
 }
 
 /* A metric, or what a file says instead. */
@@ -401,12 +447,18 @@ static void check(struct report *report, const struct drm_card *card)
     const struct host *host = card->shared->context->host;
     struct amd_metrics metrics = {0};
     struct kfd_topology topology;
-    char what[64];
+    char what[64], uuid[DRM_TEXT_BYTES];
     uint64_t power_uw;
     bool is_read = read_metrics(card->device_fds[0], &metrics);
     bool in_package = is_apu(card, &metrics) &&
                       overlap_rapl_measures(host, card->shared->context->switches, METER_PACKAGE);
 
+    read_uuid(card->device_fds[0], uuid);
+    if (uuid[0] != '\0' && strcmp(uuid, card->uuid) != 0) {
+        snprintf(what, sizeof(what), "gpu %u: id", card->index);
+        report_add(report, what, VERDICT_OK, NULL,
+                   "another GPU has the same unique_id: its PCI address stands for it");
+    }
     snprintf(what, sizeof(what), "gpu %u: energy", card->index);
     if (is_read && has(&metrics, AMD_ENERGY) && metrics.values[AMD_ENERGY] > 0)
         report_add(report, what, VERDICT_OK, NULL, "counted by gpu_metrics %u.%u", metrics.format,

@@ -106,10 +106,22 @@ static void find_driver(struct drm_card *card)
              version[0] ? " " : "", version);
 }
 
+static void identify(struct drm_card *card)
+{
+    char model[DRM_TEXT_BYTES / 2];
+
+    if (card->found.vendor->identify)
+        card->found.vendor->identify(card);
+    if (card->uuid[0] == '\0')
+        snprintf(card->uuid, sizeof(card->uuid), "PCI-%s", card->found.dies[0].pci);
+    drm_read_text(card->device_fds[0], "device", model, sizeof(model));
+    if (card->name[0] == '\0')
+        snprintf(card->name, sizeof(card->name), "%s GPU %s", card->found.vendor->name, model);
+}
+
 int drm_card_open(struct drm_card *card, struct error *err)
 {
     const struct host *host = card->shared->context->host;
-    char model[DRM_TEXT_BYTES / 2];
 
     for (size_t i = 0; i < card->found.die_count; i++) {
         card->device_fds[i] = drm_open_die(host, &card->found.dies[i]);
@@ -119,12 +131,7 @@ int drm_card_open(struct drm_card *card, struct error *err)
     }
     card->hwmon_fd = open_hwmon(card);
     find_driver(card);
-    card->found.vendor->identify(card);
-    if (card->uuid[0] == '\0')
-        snprintf(card->uuid, sizeof(card->uuid), "PCI-%s", card->found.dies[0].pci);
-    drm_read_text(card->device_fds[0], "device", model, sizeof(model));
-    if (card->name[0] == '\0')
-        snprintf(card->name, sizeof(card->name), "%s GPU %s", card->found.vendor->name, model);
+    identify(card);
     return 0;
 }
 
@@ -145,6 +152,14 @@ bool drm_card_is_suspended(const struct drm_card *card)
     return strcmp(text, "suspended") == 0;
 }
 
+static bool has_hwmon(const struct drm_card *card)
+{
+    _cleanup_close_ int fd = open_hwmon(card);
+
+    return fd >= 0;
+}
+
+/* Or must it begin anew? */
 static bool is_gone(const struct drm_card *card)
 {
     if (atomic_load(&card->shared->is_outdated[card->index]))
@@ -152,8 +167,8 @@ static bool is_gone(const struct drm_card *card)
     for (size_t i = 0; i < card->found.die_count; i++)
         if (faccessat(card->device_fds[i], "vendor", F_OK, 0) < 0)
             return true;
-    /* The device outlives its driver, the files of the driver do not. */
-    return card->hwmon_fd >= 0 && faccessat(card->hwmon_fd, "name", F_OK, 0) < 0;
+    /* The device outlives its driver, the files of the driver do not; and it may make them late. */
+    return card->hwmon_fd >= 0 ? faccessat(card->hwmon_fd, "name", F_OK, 0) < 0 : has_hwmon(card);
 }
 
 /* 0: none. */
@@ -319,7 +334,8 @@ static int card_read(void *state, struct batch *batch, struct error *err)
     if (card->device_fds[0] < 0)
         poll.result = drm_card_open(card, err);
     else if (poll.window_ends && is_gone(card))
-        poll.result = error_set(err, -ENODEV, "GPU %u: it was removed", card->index);
+        poll.result = error_set(
+            err, -ENODEV, "GPU %u: it or its driver was removed, or begins anew", card->index);
     if (poll.result == 0 && !drm_card_is_suspended(card))
         card_poll(&poll);
     if (poll.result == -ENODEV)

@@ -47,13 +47,19 @@ void drm_check(const struct source_context *context, struct report *report)
 {
     struct drm_found cards[DRM_CARDS_MAX];
     struct drm_shared shared = {.context = context};
-    size_t count = drm_find_cards(&shared, cards);
+    size_t count = drm_find_cards(&shared, cards), shown;
+    uint32_t first;
 
     if (count == 0)
         return; /* a node without them has nothing to mend */
     drm_clients_init(&shared.clients, context->host);
-    for (size_t i = 0; i < count; i++)
-        report_card(report, &shared, drm_first_index(context->host) + (uint32_t)i, &cards[i]);
+    first = drm_first_index(context->host);
+    shown = MIN(count, (size_t)(SAMPLE_GPU_MAX - MIN(first, (uint32_t)SAMPLE_GPU_MAX)));
+    for (size_t i = 0; i < shown; i++)
+        report_card(report, &shared, first + (uint32_t)i, &cards[i]);
+    if (shown < count)
+        report_add(report, "gpus", VERDICT_LIMITED, "none: this is a limit of the exporter",
+                   "%zu GPUs are left out: only %d can be numbered", count - shown, SAMPLE_GPU_MAX);
     report_clients(report, &shared);
     drm_clients_done(&shared.clients);
 }

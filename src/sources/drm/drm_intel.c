@@ -1,7 +1,5 @@
 /* Intel: i915 and xe, which count the energy of a card and the time of each client. */
-#include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "core/macros.h"
 #include "model/report.h"
@@ -10,11 +8,22 @@
 /* Of the card, else of the package in it: never both. */
 static const char *const ENERGY_FILES[] = {"energy1_input", "energy2_input"};
 
-static void identify(struct drm_card *card)
+/* 0 is no reading: xe shows it when the firmware's telemetry cannot be read
+ * (xe_hwmon_energy_get), or of a counter that the card does not have. */
+static bool read_energy(const struct drm_card *card, const char *file, uint64_t *ret_uj)
 {
-    for (size_t i = ARRAY_SIZE(ENERGY_FILES); i-- > 0;)
-        if (card->hwmon_fd >= 0 && faccessat(card->hwmon_fd, ENERGY_FILES[i], F_OK, 0) == 0)
-            card->energy_file = ENERGY_FILES[i];
+    return drm_read_number(card->hwmon_fd, file, ret_uj) && *ret_uj > 0;
+}
+
+/* The file of its counter, once it counts. NULL: none does. */
+static const char *find_energy_file(const struct drm_card *card)
+{
+    uint64_t energy_uj;
+
+    for (size_t i = 0; i < ARRAY_SIZE(ENERGY_FILES); i++)
+        if (read_energy(card, ENERGY_FILES[i], &energy_uj))
+            return ENERGY_FILES[i];
+    return NULL;
 }
 
 /* The clock of the first GT, of xe or of i915. 0: unknown. */
@@ -63,31 +72,32 @@ static void read_meters(struct drm_poll *poll, struct drm_meters *meters)
         meters->utilisation.temperature_c = (uint32_t)(value / 1000);
     if (drm_read_number(card->hwmon_fd, "temp3_input", &value))
         drm_poll_add_gauge(poll, GPU_GAUGE_MEMORY_TEMPERATURE_C, value / 1000);
+    if (!card->energy_file)
+        card->energy_file = find_energy_file(card);
     meters->has_energy =
-        card->energy_file && drm_read_number(card->hwmon_fd, card->energy_file, &meters->energy_uj);
+        card->energy_file && read_energy(card, card->energy_file, &meters->energy_uj);
     if (meters->has_energy)
         take_power(poll, meters);
 }
 
 static void check(struct report *report, const struct drm_card *card)
 {
+    const char *file = find_energy_file(card);
     char what[64];
-    uint64_t energy_uj;
 
     snprintf(what, sizeof(what), "gpu %u: energy", card->index);
-    if (card->energy_file && drm_read_number(card->hwmon_fd, card->energy_file, &energy_uj))
-        report_add(report, what, VERDICT_OK, NULL, "counted, hwmon's %s", card->energy_file);
+    if (file)
+        report_add(report, what, VERDICT_OK, NULL, "counted, hwmon's %s", file);
     else
         report_add(report, what, VERDICT_LIMITED,
                    "use Linux 6.2 or newer for i915, 6.5 for xe; an integrated GPU is part of the "
                    "package, which RAPL counts",
-                   "no counter of its own: it has no joules");
+                   "no counter of its own, or one that stands at 0: it has no joules");
 }
 
 const struct drm_vendor drm_intel = {
     .name = "Intel",
     .power_limit = "power1_max",
-    .identify = identify,
     .read_meters = read_meters,
     .check = check,
 };
