@@ -242,6 +242,19 @@ static void stop_runner(struct source_set *set, size_t index, uint64_t due_us, u
     set->has_changed = true;
 }
 
+/* Once for each such GPU. */
+static void number_gpus(struct source_set *set, const struct source_unit *unit, struct batch *batch)
+{
+    if (gpu_numbers_apply(&set->numbers, unit->ops, batch) == 0)
+        return;
+    if (set->numbers.is_full)
+        log_warn("a GPU is left out: there is no index left for it", "source", unit->name);
+    else
+        log_warn("a GPU of another source has this GPU's index; until the next start it is shown "
+                 "under the next that is free",
+                 "source", unit->name);
+}
+
 void source_set_read(struct source_set *set, uint64_t now_us,
                      void (*take)(void *context, const struct batch *batch), void *context)
 {
@@ -258,6 +271,7 @@ void source_set_read(struct source_set *set, uint64_t now_us,
         /* Before the batches: one that is gone has queued its last. */
         runner_get_status(runner, &status);
         while ((batch = runner_next_batch(runner))) {
+            number_gpus(set, runner_unit(runner), batch);
             take(context, batch);
             runner_recycle(runner, batch);
             is_late = clock->monotonic_us(clock) >= until_us;

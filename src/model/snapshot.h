@@ -80,6 +80,7 @@ struct snapshot_gpu {
     bool has_minor;
     uint32_t minor, render_minor; /* of the device nodes, as in struct sample_device */
     const char *pci;              /* its address, "0000:17:00.0"; "" if unknown */
+    bool is_renumbered;           /* as there */
     bool has_unknown;
     uint64_t unknown_bytes; /* in use, but by no listed process */
     bool inference_active;  /* they are divided among containers */

@@ -37,6 +37,7 @@ static void set_place(struct gpu *gpu, const struct sample_device *device)
     gpu->has_minor = device->has_minor;
     gpu->minor = device->minor;
     gpu->render_minor = device->render_minor;
+    gpu->is_renumbered = device->is_renumbered;
     snprintf(gpu->pci, sizeof(gpu->pci), "%s", device->pci ? device->pci : "");
 }
 
