@@ -18,6 +18,9 @@ static const uint64_t DEADLINE_MIN_US = USEC_PER_SEC;
  * loop from its signals and scrapes. */
 static const uint64_t READ_MAX_US = USEC_PER_SEC / 5;
 
+/* The arguments of a process seldom take long to read. */
+enum { PROGRAM_WAIT_MS = 5 };
+
 enum cgroup_verdict source_set_classify_cgroup(void *context, const char *path,
                                                struct workload_owner *ret_owner)
 {
@@ -66,6 +69,7 @@ void source_set_init(struct source_set *set, const struct source_context *contex
     set->context.add_unit = add_unit;
     set->context.classify_cgroup = source_set_classify_cgroup;
     set->context.owner = set;
+    set->context.program_wait_ms = PROGRAM_WAIT_MS;
     for (size_t i = 0; i < SOURCE_SET_TABLE_MAX && source_table[i]; i++)
         if (source_is_off(context->switches, source_table[i]->name))
             set->table[i].due_us = UINT64_MAX;

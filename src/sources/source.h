@@ -62,6 +62,10 @@ struct source_context {
     const char *nvml_library;            /* what to load */
     const char *dcgm_library;            /* the same; NULL: its usual names */
     struct gpu_counters *counters;       /* of boards without GPM; NULL: nobody reads any */
+    /* A meter of the processors was read, whichever: nothing that it contains may be booked from
+     * another one from then on. NULL: nobody knows. */
+    const atomic_bool *package_is_metered;
+    uint32_t program_wait_ms; /* for the keys of a new process; later ones come with a later look */
     const struct source_estimate *model; /* NULL: none */
     const struct source_switches *switches;
 
