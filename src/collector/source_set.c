@@ -69,6 +69,7 @@ void source_set_init(struct source_set *set, const struct source_context *contex
     set->context.add_unit = add_unit;
     set->context.classify_cgroup = source_set_classify_cgroup;
     set->context.owner = set;
+    set->context.package_is_metered = &set->package_is_metered;
     set->context.program_wait_ms = PROGRAM_WAIT_MS;
     for (size_t i = 0; i < SOURCE_SET_TABLE_MAX && source_table[i]; i++)
         if (source_is_off(context->switches, source_table[i]->name))
@@ -246,6 +247,14 @@ static void stop_runner(struct source_set *set, size_t index, uint64_t due_us, u
     set->has_changed = true;
 }
 
+static void note_meters(struct source_set *set, const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->samples[i].kind == SAMPLE_METER &&
+            batch->samples[i].meter.kind == METER_PACKAGE && !batch->samples[i].meter.modelled)
+            atomic_store(&set->package_is_metered, true);
+}
+
 /* Once for each such GPU. */
 static void number_gpus(struct source_set *set, const struct source_unit *unit, struct batch *batch)
 {
@@ -275,6 +284,7 @@ void source_set_read(struct source_set *set, uint64_t now_us,
         /* Before the batches: one that is gone has queued its last. */
         runner_get_status(runner, &status);
         while ((batch = runner_next_batch(runner))) {
+            note_meters(set, batch);
             number_gpus(set, runner_unit(runner), batch);
             take(context, batch);
             runner_recycle(runner, batch);

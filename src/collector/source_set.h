@@ -5,6 +5,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,6 +33,7 @@ struct source_set {
     struct source_set_runner runners[SOURCE_SET_RUNNERS_MAX];
     size_t runner_count;
     struct gpu_numbers numbers;
+    atomic_bool package_is_metered;
     bool has_changed;          /* one came, went, failed or recovered; reset by the owner */
     uint64_t release_until_us; /* no device is opened before */
     bool has_left_one;         /* whose thread hung when it was stopped, and may still hang */
