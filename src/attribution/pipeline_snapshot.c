@@ -134,6 +134,15 @@ static bool has_uncertainty(const struct pipeline *pipeline, enum meter_kind kin
     return kind == METER_GPU && pipeline->options.gpu.attribution == ATTRIBUTION_INTENSITY;
 }
 
+/* Nothing was counted or integrated, as on integrated GPUs, whose energy is in the package's. */
+static bool is_unread(const struct pipeline *pipeline, uint32_t meter)
+{
+    const struct ledger_meter *books = ledger_meter(pipeline->ledger, meter);
+    const struct gpu *gpu = gpu_of_meter(pipeline, meter);
+
+    return books->kind == METER_GPU && books->energy_uj == 0 && !(gpu && gpu->counter_seen);
+}
+
 static void add_meters(struct builder *builder)
 {
     size_t count = ledger_meter_count(builder->ledger);
@@ -152,6 +161,7 @@ static void add_meters(struct builder *builder)
             .gpu = from->gpu,
             .meter_id = copy_text(builder, from->meter_id),
             .replaced = is_replaced(builder->pipeline, i),
+            .is_unread = is_unread(builder->pipeline, i),
             .has_uncertainty = has_uncertainty(builder->pipeline, from->kind),
             .energy_uj = from->energy_uj,
             .bill = from->bill,
@@ -271,6 +281,7 @@ static void add_processes(struct builder *builder)
             .pid = from->pid,
             .superseded = from->superseded || is_replaced(pipeline, from->meter),
             .unseen = from->unseen,
+            .is_unread = is_unread(pipeline, from->meter),
             .hidden = is_held(pipeline, &from->identity) || from->unseen,
             .name = copy_text(builder, from->name),
             .names = copy_names(builder, &from->identity.names),

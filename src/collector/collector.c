@@ -29,10 +29,6 @@ static void note_sample(struct collector *collector, const struct sample *sample
     } else if (sample->kind == SAMPLE_NAMES && collector->names) {
         if (recorded_names_learn(collector->names, sample->names) < 0)
             log_error("out of memory: a workload of the trace stays without its names");
-    } else if (sample->kind == SAMPLE_METER && sample->meter.kind == METER_PACKAGE &&
-               !sample->meter.modelled) {
-        /* The model ends with the first reading of a real meter. */
-        atomic_store(&collector->model.gives_way, true);
     }
 }
 

@@ -18,6 +18,9 @@ static const uint64_t DEADLINE_MIN_US = USEC_PER_SEC;
  * loop from its signals and scrapes. */
 static const uint64_t READ_MAX_US = USEC_PER_SEC / 5;
 
+/* The arguments of a process seldom take long to read. */
+enum { PROGRAM_WAIT_MS = 5 };
+
 enum cgroup_verdict source_set_classify_cgroup(void *context, const char *path,
                                                struct workload_owner *ret_owner)
 {
@@ -66,6 +69,8 @@ void source_set_init(struct source_set *set, const struct source_context *contex
     set->context.add_unit = add_unit;
     set->context.classify_cgroup = source_set_classify_cgroup;
     set->context.owner = set;
+    set->context.package_is_metered = &set->package_is_metered;
+    set->context.program_wait_ms = PROGRAM_WAIT_MS;
     for (size_t i = 0; i < SOURCE_SET_TABLE_MAX && source_table[i]; i++)
         if (source_is_off(context->switches, source_table[i]->name))
             set->table[i].due_us = UINT64_MAX;
@@ -242,6 +247,27 @@ static void stop_runner(struct source_set *set, size_t index, uint64_t due_us, u
     set->has_changed = true;
 }
 
+static void note_meters(struct source_set *set, const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->samples[i].kind == SAMPLE_METER &&
+            batch->samples[i].meter.kind == METER_PACKAGE && !batch->samples[i].meter.modelled)
+            atomic_store(&set->package_is_metered, true);
+}
+
+/* Once for each such GPU. */
+static void number_gpus(struct source_set *set, const struct source_unit *unit, struct batch *batch)
+{
+    if (gpu_numbers_apply(&set->numbers, unit->ops, batch) == 0)
+        return;
+    if (set->numbers.is_full)
+        log_warn("a GPU is left out: there is no index left for it", "source", unit->name);
+    else
+        log_warn("a GPU of another source has this GPU's index; until the next start it is shown "
+                 "under the next that is free",
+                 "source", unit->name);
+}
+
 void source_set_read(struct source_set *set, uint64_t now_us,
                      void (*take)(void *context, const struct batch *batch), void *context)
 {
@@ -258,6 +284,8 @@ void source_set_read(struct source_set *set, uint64_t now_us,
         /* Before the batches: one that is gone has queued its last. */
         runner_get_status(runner, &status);
         while ((batch = runner_next_batch(runner))) {
+            note_meters(set, batch);
+            number_gpus(set, runner_unit(runner), batch);
             take(context, batch);
             runner_recycle(runner, batch);
             is_late = clock->monotonic_us(clock) >= until_us;

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/gpu_numbers.h"
 #include "core/error.h"
 #include "model/snapshot.h"
 #include "sources/runner.h"
@@ -31,6 +33,8 @@ struct source_set {
     uint64_t retry_us; /* how often opening absent sources is tried */
     struct source_set_runner runners[SOURCE_SET_RUNNERS_MAX];
     size_t runner_count;
+    struct gpu_numbers numbers;
+    atomic_bool package_is_metered;
     bool has_changed;          /* one came, went, failed or recovered; reset by the owner */
     uint64_t release_until_us; /* no device is opened before */
     bool has_left_one;         /* whose thread hung when it was stopped, and may still hang */
@@ -65,7 +69,8 @@ bool source_set_has_meter(const struct source_set *set);
 int source_set_open_due(struct source_set *set, uint64_t now_us, struct error *err);
 uint64_t source_set_next_due_us(const struct source_set *set);
 
-/* Passes every batch that is there to `take`, and logs sources that failed or recovered. */
+/* Passes every batch that is there to `take`, with its GPUs numbered for the node, and logs sources
+ * that failed or recovered. */
 void source_set_read(struct source_set *set, uint64_t now_us,
                      void (*take)(void *context, const struct batch *batch), void *context);
 

@@ -60,7 +60,6 @@ void node_config_model(const struct options *options, struct source_estimate *re
     ret_model->by_table = !is_given;
     ret_model->idle_uw = options->model_idle_uw;
     ret_model->full_uw = options->model_full_uw;
-    atomic_init(&ret_model->gives_way, false);
 }
 
 const char *node_config_list_off(const struct source_switches *switches, char *text,

@@ -26,6 +26,8 @@ static void meter_family(struct text *text, const struct snapshot *snapshot, enu
     for (size_t i = 0; i < snapshot->meter_count; i++) {
         int64_t value;
 
+        if (snapshot->meters[i].is_unread)
+            continue;
         memcpy(&value, (const char *)&snapshot->meters[i] + offset, sizeof(value));
         text_sample(text);
         exposition_meter_labels(text, &snapshot->meters[i]);
@@ -74,7 +76,7 @@ static void meter_families(struct text *text, const struct snapshot *snapshot)
                  MICRO);
     text_family(text, METRIC_UNOWNED_ENERGY);
     for (size_t i = 0; i < snapshot->meter_count; i++)
-        for (int owner = 0; owner < UNOWNED_COUNT; owner++) {
+        for (int owner = 0; !snapshot->meters[i].is_unread && owner < UNOWNED_COUNT; owner++) {
             text_sample(text);
             exposition_meter_labels(text, &snapshot->meters[i]);
             text_label(text, "owner", unowned_words[owner]);
@@ -115,7 +117,7 @@ bool exposition_bill_is_known(const struct snapshot *snapshot, enum bill_kind ki
                                     snapshot->embodied.of[meter->kind].known,
                                     snapshot->price.cost.known};
 
-    return known[kind];
+    return known[kind] && !meter->is_unread;
 }
 
 void exposition_bill_value(struct text *text, const struct snapshot *snapshot, enum bill_kind kind,

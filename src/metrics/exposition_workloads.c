@@ -14,9 +14,9 @@ static void process_row(struct text *text, const struct snapshot_process *proces
         uint64_t value;
         unsigned digits;
     } values[] = {
-        [METRIC_PROCESS_ENERGY] = {true, is_estimated ? energy_uj - measured_uj : measured_uj,
-                                   MICRO},
-        [METRIC_PROCESS_ENERGY_SUM] = {true, energy_uj, MICRO},
+        [METRIC_PROCESS_ENERGY] = {!process->is_unread,
+                                   is_estimated ? energy_uj - measured_uj : measured_uj, MICRO},
+        [METRIC_PROCESS_ENERGY_SUM] = {!process->is_unread, energy_uj, MICRO},
         [METRIC_PROCESS_CONFIDENCE] = {energy_uj > 0,
                                        confidence_millionths(process->known_uj, energy_uj), MICRO},
         /* A sum of percents over the samples that it won, as a ratio over all samples. */
@@ -82,7 +82,7 @@ void exposition_processes(struct text *text, const struct snapshot *snapshot,
     for (size_t i = 0; is_compat && i < snapshot->meter_count; i++) {
         const struct snapshot_meter *meter = &snapshot->meters[i];
 
-        if (meter->kind != METER_GPU || meter->replaced)
+        if (meter->kind != METER_GPU || meter->replaced || meter->is_unread)
             continue;
         text_sample(text);
         text_label_u64(text, "gpu", meter->gpu);
@@ -175,6 +175,8 @@ static void workload_row(const struct rows *rows, const struct snapshot_workload
     const struct snapshot_meter *meter = meter_of(rows, workload);
     enum bill_kind kind = metric - METRIC_WORKLOAD_EMISSIONS;
 
+    if (meter->is_unread)
+        return;
     if (metric == METRIC_WORKLOAD_ENERGY) {
         workload_energy(rows, workload);
     } else if (metric == METRIC_WORKLOAD_POWER && workload->power_mw >= 0) {

@@ -59,6 +59,7 @@ struct sample_device {
     uint32_t minor;        /* of the device node, /dev/nvidiaN or /dev/dri/cardN */
     uint32_t render_minor; /* of /dev/dri/renderDN; 0: none */
     const char *pci;       /* its address, as sysfs writes it: "0000:17:00.0"; NULL: unknown */
+    bool is_renumbered;    /* its index is not the number that its driver gives it */
 };
 
 enum { SAMPLE_PERCENT_UNKNOWN = UINT8_MAX };

@@ -19,6 +19,7 @@ struct snapshot_meter {
     uint32_t gpu; /* of a GPU; else 0 */
     const char *meter_id;
     bool replaced;        /* another board has this gpu index now */
+    bool is_unread;       /* a GPU without a meter, or none was read so far: no joules, not 0 J */
     bool modelled;        /* no meter: a model of one */
     bool has_uncertainty; /* the division of its energy has an error estimate */
     bool has_counter;
@@ -87,6 +88,7 @@ struct snapshot_gpu {
     const char *uuid, *name, *driver;
     bool has_minor;
     uint32_t minor, render_minor; /* of the device nodes, as in struct sample_device */
+    bool is_renumbered;           /* as there */
     const char *pci;              /* its address, "0000:17:00.0"; "" if unknown */
     bool has_unknown;
     uint64_t unknown_bytes; /* in use, but by no listed process */
@@ -130,6 +132,7 @@ struct snapshot_process {
     bool superseded; /* another has its pid or its board's index: kept for sums, not shown */
     bool active;
     unsigned valid;
+    bool is_unread;   /* as its meter */
     bool hidden;      /* its names may still come, or it has no pid: kept for sums, not shown */
     const char *name; /* "" if unknown */
     struct workload_names names;

@@ -8,8 +8,6 @@
 #include "core/map.h"
 #include "host/program_read.h"
 
-enum { PROGRAM_WAIT_MS = 5 };
-
 /*
  * Known processes are identified again: they move (a container's first one begins in the runtime's
  * cgroup, Slurm moves its tasks), and a pid can be reused between two lists.
@@ -39,7 +37,7 @@ int gpu_pids_recall(const struct gpu_pids *pids, uint32_t pid, struct arena *are
     return context->recall(context->recall_context, pid, arena, ret_process);
 }
 
-/* Reads its arguments once, before it has time to overwrite them. They seldom take long. */
+/* Reads its arguments once, before it has time to overwrite them. */
 static int read_process(const struct gpu_pids *pids, struct gpu_pid *known, struct arena *arena,
                         struct sample_process *ret_process)
 {
@@ -54,7 +52,8 @@ static int read_process(const struct gpu_pids *pids, struct gpu_pid *known, stru
         known->is_key_due = !known->program;
     }
     if (known->program &&
-        program_read_wait(known->program, is_new ? PROGRAM_WAIT_MS : 0, &ret_process->program)) {
+        program_read_wait(known->program, is_new ? pids->context->program_wait_ms : 0,
+                          &ret_process->program)) {
         program_read_free(known->program);
         known->program = NULL;
     }

@@ -50,8 +50,9 @@ bool overlap_rapl_measures(const struct host *host, const struct source_switches
     return found;
 }
 
-bool overlap_cray_measures_package(const struct host *host, const struct source_switches *switches)
+bool overlap_measures_package(const struct host *host, const struct source_switches *switches)
 {
-    return !source_is_off(switches, "cray") &&
-           can_open(host->sysfs_fd, "cray/pm_counters/cpu_energy");
+    return overlap_rapl_measures(host, switches, METER_PACKAGE) ||
+           (!source_is_off(switches, "cray") &&
+            can_open(host->sysfs_fd, "cray/pm_counters/cpu_energy"));
 }

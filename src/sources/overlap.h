@@ -12,5 +12,5 @@
 bool overlap_rapl_measures(const struct host *host, const struct source_switches *switches,
                            enum meter_kind kind);
 
-/* A Cray's controller counts the energy of the CPUs. */
-bool overlap_cray_measures_package(const struct host *host, const struct source_switches *switches);
+/* RAPL does, or a Cray's controller counts the energy of the CPUs. */
+bool overlap_measures_package(const struct host *host, const struct source_switches *switches);

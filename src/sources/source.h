@@ -43,7 +43,6 @@ struct source_estimate {
     bool is_on;
     bool by_table;             /* the watts of the CPU type, from cpu_power.h */
     uint64_t idle_uw, full_uw; /* else these */
-    atomic_bool gives_way;     /* set once a real meter of the processors was read */
 };
 
 /* A part of a source that is read on a thread of its own, such as a GPU. */
@@ -63,6 +62,10 @@ struct source_context {
     const char *dcgm_library;            /* the same; NULL: its usual names */
     struct gpu_counters *counters;       /* of boards without GPM; NULL: nobody reads any */
     const struct source_estimate *model; /* NULL: none */
+    /* A meter of the processors was read, whichever: nothing that it contains may be booked from
+     * another one from then on. NULL: nobody knows. */
+    const atomic_bool *package_is_metered;
+    uint32_t program_wait_ms; /* for the keys of a new process; later ones come with a later look */
     const struct source_switches *switches;
 
     /* Takes over a unit that was found, from any thread. 0, or -errno: the caller keeps it. */
@@ -75,6 +78,11 @@ struct source_context {
     const int *redfish_fd;              /* of the BMC's readings; NULL: no BMC is polled */
     void *owner;                        /* of add_unit */
 };
+
+static inline bool source_package_is_metered(const struct source_context *context)
+{
+    return context->package_is_metered && atomic_load(context->package_is_metered);
+}
 
 struct source_ops {
     const char *name; /* the `source` label */

@@ -111,6 +111,7 @@ static inline void rig_begin(struct rig *rig, struct gpu_options gpu_options)
         .interval_us = SECOND,
         .counters = &rig->counters,
         .add_unit = add_unit,
+        .program_wait_ms = 60000, /* a test that is held up shows the same */
         .owner = rig,
     };
     assert_int_equal(pipeline_new(&options, &rig->pipeline), 0);

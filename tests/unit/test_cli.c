@@ -222,7 +222,6 @@ static void the_model_is_off_unless_watts_or_the_table_enable_it(void **state)
         assert_int_equal(model.is_on, cases[i].is_on);
         assert_int_equal(model.by_table, cases[i].by_table);
         assert_true(model.idle_uw == cases[i].idle_uw && model.full_uw == cases[i].full_uw);
-        assert_false(model.gives_way);
         cli_done(&cli);
     }
 }

@@ -5,6 +5,8 @@
  */
 #include "drm_fixture.h"
 
+#include <tree.h>
+
 struct expectation {
     const char *name;
     double wrong_max;   /* of a board's active energy */
@@ -115,6 +117,114 @@ static void an_apu_has_no_energy_of_its_own_where_the_package_has_a_meter(void *
     close_machine(&rig);
 }
 
+/* The energy so far, of all meters. */
+static uint64_t energy_uj(const struct rig *rig)
+{
+    struct snapshot *snapshot = books(rig);
+    uint64_t sum_uj = 0;
+
+    for (size_t i = 0; i < snapshot->meter_count; i++)
+        sum_uj += snapshot->meters[i].energy_uj + snapshot->meters[i].pending_uj;
+    close_books(snapshot);
+    return sum_uj;
+}
+
+static void an_apu_is_not_booked_any_more_once_a_meter_of_its_package_is_read(void **state)
+{
+    atomic_bool package_is_metered = false;
+    struct fake_machine machine;
+    uint64_t before_uj;
+    struct rig rig;
+
+    (void)state;
+    make_machine(&rig, &machine, fake_script_find("apu"));
+    rig.context.package_is_metered = &package_is_metered;
+    rig_add_source(&rig, &drm_source);
+    play(&rig, 20 * SECOND);
+    before_uj = energy_uj(&rig);
+    assert_true(before_uj > 100 * JOULE);
+    package_is_metered = true;
+    play_whole(&rig, 20 * SECOND);
+    assert_int_equal(energy_uj(&rig), before_uj);
+    assert_int_equal(rig.errors, 0);
+    close_machine(&rig);
+}
+
+static void an_apu_that_counts_its_socket_is_not_booked_beside_a_meter_of_it(void **state)
+{
+    struct fake_machine machine;
+    char path[FAKE_PATH_BYTES];
+    struct rig rig;
+
+    (void)state;
+    for (int is_apu = 0; is_apu < 2; is_apu++) {
+        make_machine(&rig, &machine, fake_script_find("mi300x-spx"));
+        tree_write(rig.root, "sys/cray/pm_counters/cpu_energy", "123456 J 1 us\n");
+        if (is_apu) /* MI300A has the same tables */
+            tree_write(rig.root, fake_board_path(&machine, 0, "device", path), "0x74a0\n");
+        rig_add_source(&rig, &drm_source);
+        play_whole(&rig, 20 * SECOND);
+        assert_int_equal(energy_uj(&rig) > 0, !is_apu);
+        close_machine(&rig);
+    }
+}
+
+/* With gpu_metrics 4.0. */
+static void move_to_future(struct rig *rig)
+{
+    static const char future[64] = {64, 0, 4, 0};
+    char path[FAKE_PATH_BYTES];
+
+    move_machine(rig);
+    fake_tree_put(rig->machine, fake_board_path(rig->machine, 0, "gpu_metrics", path), future,
+                  sizeof(future));
+}
+
+static void a_card_with_tables_that_are_not_known_is_no_apu(void **state)
+{
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    make_machine(&rig, &machine, fake_script_find("radeon-uncounted"));
+    tree_write(rig.root, "sys/class/powercap/intel-rapl:0/name", "package-0\n");
+    tree_write(rig.root, "sys/class/powercap/intel-rapl:0/energy_uj", "123456\n");
+    rig.move = move_to_future;
+    rig_add_source(&rig, &drm_source);
+    play_whole(&rig, 20 * SECOND);
+    assert_true(energy_uj(&rig) > 0);
+    close_machine(&rig);
+}
+
+static void a_gpu_that_was_not_measured_has_no_joules_and_no_watts(void **state)
+{
+    const struct exposition_options options = {
+        .format = PAGE_TEXT, .process_prefix = "my_gpu_process", .version = "1.2.3"};
+    atomic_bool package_is_metered = true;
+    struct fake_machine machine;
+    struct snapshot *snapshot;
+    struct buffer page;
+    struct rig rig;
+
+    (void)state;
+    make_machine(&rig, &machine, fake_script_find("apu"));
+    rig.context.package_is_metered = &package_is_metered;
+    rig_add_source(&rig, &drm_source);
+    play_whole(&rig, 20 * SECOND);
+    snapshot = books(&rig);
+    buffer_init(&page, 16 << 20);
+    exposition_render(snapshot, &options, EXPOSITION_ALL, &page);
+    buffer_char(&page, '\0');
+    assert_true(snapshot->process_count > 0 && snapshot->workload_count > 0);
+    assert_non_null(strstr(page.data, "\nwattribute_gpu_power_watts{")); /* what the chip shows */
+    assert_null(strstr(page.data, "joules_total{"));
+    assert_null(strstr(page.data, "\nwattribute_workload_power_watts{"));
+    assert_null(strstr(page.data, "\nwattribute_workload_energy_uncertainty"));
+    buffer_done(&page);
+    close_books(snapshot);
+    close_machine(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +233,10 @@ int main(void)
         cmocka_unit_test(without_a_counter_power_is_integrated_and_divided_by_engine_time),
         cmocka_unit_test(boards_of_intel_are_divided_by_engine_time),
         cmocka_unit_test(an_apu_has_no_energy_of_its_own_where_the_package_has_a_meter),
+        cmocka_unit_test(an_apu_is_not_booked_any_more_once_a_meter_of_its_package_is_read),
+        cmocka_unit_test(an_apu_that_counts_its_socket_is_not_booked_beside_a_meter_of_it),
+        cmocka_unit_test(a_card_with_tables_that_are_not_known_is_no_apu),
+        cmocka_unit_test(a_gpu_that_was_not_measured_has_no_joules_and_no_watts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,8 +196,10 @@ static void it_is_off_unless_it_is_asked_for_and_gives_way(void **state)
 {
     struct source_estimate model = {.idle_uw = WATT, .full_uw = WATT};
     struct machine *machine = with_model(state, &model);
+    atomic_bool package_is_metered = false;
 
     write_times(machine, 0, 0, 0);
+    machine->context.package_is_metered = &package_is_metered;
     assert_int_equal(machine_open(machine, &estimate_source), -ENODEV);
     machine->context.model = NULL;
     assert_int_equal(machine_open(machine, &estimate_source), -ENODEV);
@@ -208,7 +210,7 @@ static void it_is_off_unless_it_is_asked_for_and_gives_way(void **state)
     machine->context.replay_path = NULL;
     assert_int_equal(machine_open(machine, &estimate_source), 0);
     assert_int_equal(machine_read(machine), 0);
-    model.gives_way = true;
+    package_is_metered = true;
     assert_int_equal(machine_read(machine), -ENODEV);
     assert_non_null(strstr(machine->err.text, "the estimate ends"));
     assert_int_equal(machine->batch.count, 0);

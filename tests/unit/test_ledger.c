@@ -526,6 +526,25 @@ static void a_process_that_is_listed_outlasts_a_clock_that_is_set_back(void **st
     pipeline_free(pipeline);
 }
 
+/* Limits are set by users; the board has one of 700 W. */
+static void what_is_used_above_the_limit_is_in_the_books_and_impossible_jumps_are_not(void **state)
+{
+    struct pipeline *pipeline = forgetful_pipeline();
+    const struct ledger_meter *books;
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    LIST(pipeline, T0, 5);
+    energy(pipeline, 0, T0 + SECOND, 2000 * JOULE);
+    energy(pipeline, 0, T0 + 2 * SECOND, 1002000 * JOULE);
+    pipeline_finish(pipeline);
+    books = ledger_meter(pipeline->ledger, pipeline->gpus[0]->meter);
+    assert_int_equal(books->energy_uj, 2000 * JOULE);
+    assert_int_equal(books->unowned_uj[UNOWNED_GAP], 2000 * JOULE);
+    assert_int_equal(pipeline->gpus[0]->resets, 2);
+    pipeline_free(pipeline);
+}
+
 static void a_process_that_was_seen_in_the_future_is_forgotten_in_its_time(void **state)
 {
     struct pipeline *pipeline = forgetful_pipeline();
@@ -1064,6 +1083,7 @@ int main(void)
         cmocka_unit_test(a_listed_process_of_a_board_that_came_back_makes_no_room),
         cmocka_unit_test(a_process_that_a_late_list_named_is_there_when_its_window_is_settled),
         cmocka_unit_test(a_process_that_is_listed_outlasts_a_clock_that_is_set_back),
+        cmocka_unit_test(what_is_used_above_the_limit_is_in_the_books_and_impossible_jumps_are_not),
         cmocka_unit_test(a_process_that_was_seen_in_the_future_is_forgotten_in_its_time),
         cmocka_unit_test(nothing_is_remembered_of_the_process_that_had_the_account_before),
         cmocka_unit_test(power_is_smoothed_and_fades_after_the_end),

@@ -37,6 +37,7 @@ static void set_place(struct gpu *gpu, const struct sample_device *device)
     gpu->has_minor = device->has_minor;
     gpu->minor = device->minor;
     gpu->render_minor = device->render_minor;
+    gpu->is_renumbered = device->is_renumbered;
     snprintf(gpu->pci, sizeof(gpu->pci), "%s", device->pci ? device->pci : "");
 }
 
@@ -196,14 +197,18 @@ static uint64_t gap_us(const struct gpu *gpu)
     return MAX(GAP_US, GAP_WINDOWS * gpu->options.interval_us);
 }
 
-/* Could the board have used this much in this time? */
-static bool is_plausible(const struct gpu *gpu, uint64_t energy_uj, uint64_t elapsed_us)
+/* Could a board with this limit have used this much in this time? */
+static bool is_within(uint64_t limit_mw, uint64_t energy_uj, uint64_t elapsed_us)
 {
-    uint64_t limit_mw = gpu->power_limit_mw ? gpu->power_limit_mw : POWER_LIMIT_DEFAULT_MW;
-
     /* mW x us = nJ; one and a half times the limit. */
     return (unsigned __int128)energy_uj * 2000 <=
            (unsigned __int128)limit_mw * 3 * (elapsed_us + TICK_US);
+}
+
+static bool is_plausible(const struct gpu *gpu, uint64_t energy_uj, uint64_t elapsed_us)
+{
+    return is_within(gpu->power_limit_mw ? gpu->power_limit_mw : POWER_LIMIT_DEFAULT_MW, energy_uj,
+                     elapsed_us);
 }
 
 /* Starts over at a tick: how the energy since the last one was used is unknown. */
@@ -308,9 +313,14 @@ static void take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
         return; /* not a tick */
     } else if (counter_uj < gpu->counter_uj || !is_plausible(gpu, delta_uj, elapsed_us)) {
         gpu->resets++;
-        /* After a reset the counter has counted from 0; an impossible jump means nothing. */
+        /* After a reset the counter has counted from 0. More than the limit allows was used all the
+         * same, if a board can: limits are set by users, and some are of a long mean. An impossible
+         * jump means nothing. */
         if (counter_uj < gpu->counter_uj && is_plausible(gpu, counter_uj, elapsed_us))
             ledger_book_gap(gpu->ledger, gpu->meter, counter_uj, gpu->tick_us, t_us);
+        else if (counter_uj > gpu->counter_uj &&
+                 is_within(POWER_LIMIT_DEFAULT_MW, delta_uj, elapsed_us))
+            ledger_book_gap(gpu->ledger, gpu->meter, delta_uj, gpu->tick_us, t_us);
         restart_at(gpu, t_us, counter_uj);
     } else if (elapsed_us > gap_us(gpu)) {
         ledger_book_gap(gpu->ledger, gpu->meter, delta_uj, gpu->tick_us, t_us);

@@ -140,6 +140,7 @@ struct gpu {
     uint64_t memory_bytes;   /* 0: unknown */
     bool has_minor;
     uint32_t minor, render_minor;
+    bool is_renumbered;         /* as in struct sample_device */
     char pci[SAMPLE_PCI_BYTES]; /* "": unknown */
 
     uint64_t latest_us; /* of any sample */

@@ -149,6 +149,7 @@ int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, stru
         .has_minor = gpu->has_minor,
         .minor = gpu->minor,
         .render_minor = gpu->render_minor,
+        .is_renumbered = gpu->is_renumbered,
         .pci = copy_text(arena, gpu->pci),
         .samples_garbage = gpu->samples.garbage,
         .samples_repeated = gpu->samples.repeated,

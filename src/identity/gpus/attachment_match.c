@@ -199,7 +199,8 @@ static bool match_ordinal(uint32_t ordinal, const struct snapshot_gpu *gpu)
 {
     uint32_t by_node = is_drm(gpu) ? gpu->render_minor - RENDER_MINOR_FIRST : gpu->minor;
 
-    return gpu->has_minor && by_node == ordinal && gpu->gpu == ordinal && !gpu_is_partitioned(gpu);
+    return gpu->has_minor && by_node == ordinal && gpu->gpu == ordinal && !gpu->is_renumbered &&
+           !gpu_is_partitioned(gpu);
 }
 
 static bool match_xcp(uint32_t number, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
@@ -223,7 +224,7 @@ static bool match_gpu(const struct attachment *attachment, const struct snapshot
         return !is_drm(gpu) && gpu->has_minor && gpu->minor == attachment->index &&
                match_part(span_of(attachment->id), gpu, ret_instance);
     case ALLOCATION_INDEX:
-        return !is_drm(gpu) && gpu->gpu == attachment->index &&
+        return !is_drm(gpu) && !gpu->is_renumbered && gpu->gpu == attachment->index &&
                match_index(span_of(attachment->id), gpu, ret_instance);
     case ALLOCATION_ORDINAL:
         return match_ordinal(attachment->index, gpu);

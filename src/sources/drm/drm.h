@@ -135,7 +135,8 @@ struct drm_card {
     const char *energy_file; /* of hwmon; NULL: none has counted yet */
     uint64_t last_energy_uj, last_energy_us;
 
-    /* Decided by the first answer, and never changed: the two must not be mixed. */
+    /* Decided by the first answer, as the two must not be mixed. NONE is final: it may come when
+     * the energy turns out to be in a meter of the processors. */
     enum { DRM_ENERGY_UNKNOWN, DRM_ENERGY_COUNTER, DRM_ENERGY_INTEGRAL, DRM_ENERGY_NONE } energy;
     struct integrator integrator;
 };

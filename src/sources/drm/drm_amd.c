@@ -40,13 +40,31 @@ static bool has(const struct amd_metrics *metrics, enum amd_metric metric)
     return metrics->valid & 1U << metric;
 }
 
-/* By the tables of APUs or, if none was read, by a voltage that only they have
- * (hwmon_attributes_visible in amdgpu_pm.c). */
+/* By the tables of APUs or, if none was read that is known, by a voltage that only they have
+ * (hwmon_attributes_visible in amdgpu_pm.c). MI300A has the tables of a card, and counts what its
+ * socket draws. */
 static bool is_apu(const struct drm_card *card, const struct amd_metrics *metrics)
 {
-    return metrics->format > 0
+    char model[DRM_TEXT_BYTES];
+
+    drm_read_text(card->device_fds[0], "device", model, sizeof(model));
+    if (strcmp(model, "0x74a0") == 0)
+        return true;
+    return metrics->is_known
                ? metrics->format > 1
                : card->hwmon_fd >= 0 && faccessat(card->hwmon_fd, "in1_label", F_OK, 0) == 0;
+}
+
+/* The processors' own meter has its energy: what it shows of itself is not booked. At the start by
+ * what can be read, as the other source may be slower; later once that has been read, so that
+ * nothing is booked by neither for longer than a window. */
+static bool is_in_package(const struct drm_card *card)
+{
+    const struct source_context *context = card->shared->context;
+
+    return card->is_apu && (source_package_is_metered(context) ||
+                            (card->energy == DRM_ENERGY_UNKNOWN &&
+                             overlap_measures_package(context->host, context->switches)));
 }
 
 /* MI250 and MI250X are two dies, each a device of its own. */
@@ -411,7 +429,6 @@ static void confirm_dies(struct drm_poll *poll, const struct amd_metrics *first)
 static void read_meters(struct drm_poll *poll, struct drm_meters *meters)
 {
     struct drm_card *card = poll->card;
-    const struct source_context *context = card->shared->context;
     struct amd_metrics metrics = {0};
     uint64_t value;
 
@@ -436,9 +453,7 @@ static void read_meters(struct drm_poll *poll, struct drm_meters *meters)
     meters->has_power = find_power(card, &metrics, &meters->power_uw);
     if (has(&metrics, AMD_ENERGY))
         take_energy(poll, &metrics, meters);
-    /* The processors' own meter has it. */
-    if (card->energy == DRM_ENERGY_UNKNOWN && card->is_apu &&
-        overlap_rapl_measures(context->host, context->switches, METER_PACKAGE))
+    if (is_in_package(card))
         card->energy = DRM_ENERGY_NONE;
 }
 
@@ -450,8 +465,9 @@ static void check(struct report *report, const struct drm_card *card)
     char what[64], uuid[DRM_TEXT_BYTES];
     uint64_t power_uw;
     bool is_read = read_metrics(card->device_fds[0], &metrics);
-    bool in_package = is_apu(card, &metrics) &&
-                      overlap_rapl_measures(host, card->shared->context->switches, METER_PACKAGE);
+    bool of_apu = is_apu(card, &metrics);
+    bool in_package = of_apu && overlap_measures_package(host, card->shared->context->switches);
+    bool is_counted = is_read && has(&metrics, AMD_ENERGY) && metrics.values[AMD_ENERGY] > 0;
 
     read_uuid(card->device_fds[0], uuid);
     if (uuid[0] != '\0' && strcmp(uuid, card->uuid) != 0) {
@@ -460,17 +476,25 @@ static void check(struct report *report, const struct drm_card *card)
                    "another GPU has the same unique_id: its PCI address stands for it");
     }
     snprintf(what, sizeof(what), "gpu %u: energy", card->index);
-    if (is_read && has(&metrics, AMD_ENERGY) && metrics.values[AMD_ENERGY] > 0)
-        report_add(report, what, VERDICT_OK, NULL, "counted by gpu_metrics %u.%u", metrics.format,
-                   metrics.content);
+    if (in_package && is_counted)
+        report_add(report, what, VERDICT_LIMITED,
+                   "to book the GPU's counter instead: --no-collector.rapl or --no-collector.cray",
+                   "counted by gpu_metrics %u.%u with the processors, which have a meter of their "
+                   "own: only that is booked",
+                   metrics.format, metrics.content);
     else if (in_package)
         report_add(report, what, VERDICT_OK, NULL,
-                   "part of the package's energy, which RAPL counts: not booked again");
+                   "part of the package's energy, which another meter counts: not booked again");
+    else if (is_counted)
+        report_add(report, what, VERDICT_OK, NULL, "counted by gpu_metrics %u.%u%s", metrics.format,
+                   metrics.content, of_apu ? ", with the processors" : "");
     else if (find_power(card, &metrics, &power_uw))
-        report_add(report, what, VERDICT_LIMITED, NULL,
-                   "no counter%s: its power is integrated instead, always estimated%s",
-                   is_read && !metrics.is_known ? " that is known here, gpu_metrics is newer" : "",
-                   is_apu(card, &metrics) ? "; it contains the processors" : "");
+        report_add(
+            report, what, VERDICT_LIMITED, NULL,
+            "no counter%s: its power is integrated instead, always estimated%s",
+            is_read && !metrics.is_known ? " that is known here, gpu_metrics is newer" : "",
+            of_apu ? "; it contains the processors, and is not booked once a meter of them is read"
+                   : "");
     else
         report_add(report, what, VERDICT_FAILED,
                    "use a kernel with amdgpu's gpu_metrics (5.10 or newer), and mount the host's "

@@ -23,7 +23,7 @@ static int model_open(const struct source_context *context, void **ret_state, st
     struct model *model;
     int r;
 
-    if (context->replay_path || !config || !config->is_on || atomic_load(&config->gives_way))
+    if (context->replay_path || !config || !config->is_on || source_package_is_metered(context))
         return -ENODEV;
     power = (struct cpu_power){.idle_uw = config->idle_uw, .full_uw = config->full_uw};
     r = config->by_table ? cpu_power_of_host(context->host, &cpu, &power) : 0;
@@ -51,7 +51,7 @@ static int model_read(void *state, struct batch *batch, struct error *err)
     struct machine machine;
     int r;
 
-    if (atomic_load(&model->context->model->gives_way))
+    if (source_package_is_metered(model->context))
         return error_set(err, -ENODEV, "a meter measures the processors: the estimate ends");
     r = machine_read(model->context->host, &machine);
     if (r < 0)

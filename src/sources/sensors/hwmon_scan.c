@@ -303,8 +303,7 @@ static void leave_to_others(struct hwmon_scan *scan, const struct host *host,
 {
     size_t kept = 0;
 
-    if (!overlap_rapl_measures(host, switches, METER_PACKAGE) &&
-        !overlap_cray_measures_package(host, switches))
+    if (!overlap_measures_package(host, switches))
         return;
     for (size_t i = 0; i < scan->count; i++)
         if (scan->found[i].kind != METER_PACKAGE)
