@@ -128,15 +128,11 @@ static void follow_tariff(struct measurement *measurement)
                                   measurement->pipeline);
 }
 
-/* The model ends with the first reading of a real meter; names are looked up before they are first
- * needed. */
+/* Names are looked up before they are first needed. */
 static void note_sample(struct measurement *measurement, const struct sample *sample)
 {
     struct workload_owner owner;
 
-    if (sample->kind == SAMPLE_METER && sample->meter.kind == METER_PACKAGE &&
-        !sample->meter.modelled)
-        atomic_store(&measurement->model.gives_way, true);
     if (sample->kind != SAMPLE_PROCESS || !measurement->identity)
         return;
     identity_find_owner(&sample->process, &owner);
