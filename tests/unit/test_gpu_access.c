@@ -536,6 +536,23 @@ static void gpus_of_amd_and_intel_are_found_by_their_own_ids(void **state)
         }
 }
 
+static void a_number_of_a_scheduler_does_not_name_a_gpu_that_was_renumbered(void **state)
+{
+    static const enum allocation_kind kinds[] = {ALLOCATION_INDEX, ALLOCATION_ORDINAL};
+    struct snapshot_gpu gpu = {.gpu = 1, .uuid = UUID, .pci = "", .has_minor = true, .minor = 1};
+    uint32_t instance;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        const struct attachment attachment = {.kind = kinds[i], .id = "", .index = 1};
+
+        gpu.is_renumbered = false;
+        assert_true(attachment_is_of(&attachment, &gpu, &instance));
+        gpu.is_renumbered = true;
+        assert_false(attachment_is_of(&attachment, &gpu, &instance));
+    }
+}
+
 /* A driver of DRA gives its devices the names of their places. */
 static void a_claim_is_of_the_instance_at_its_place(void **state)
 {
@@ -597,6 +614,7 @@ int main(void)
         cmocka_unit_test(an_attachment_is_of_the_gpu_that_it_names),
         cmocka_unit_test(a_part_that_is_not_there_is_nobodys),
         cmocka_unit_test(gpus_of_amd_and_intel_are_found_by_their_own_ids),
+        cmocka_unit_test(a_number_of_a_scheduler_does_not_name_a_gpu_that_was_renumbered),
         cmocka_unit_test(a_claim_is_of_the_instance_at_its_place),
     };
 
