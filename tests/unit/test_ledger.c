@@ -663,7 +663,7 @@ static void the_history_has_all_that_is_booked_when_it_was_used(void **state)
                      ledger_meter(pipeline->ledger, 0)->energy_uj);
     for (size_t s = 0; s < HISTORY_STEPS; s++)
         assert_true(llabs((long long)(pipeline->history->booked[s] -
-                                      pipeline->history->measured[s])) <= 10 * JOULE);
+                                      pipeline->history->measured[s])) <= (long long)(10 * JOULE));
     assert_true(pipeline_settled_until_us(pipeline) >= t - HISTORY_STEP_US);
     assert_true(pipeline_measured_until_us(pipeline) >= t - HISTORY_STEP_US);
     pipeline_free(pipeline);
