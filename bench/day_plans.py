@@ -86,7 +86,6 @@ FINAL = [
 ]
 
 
-
 def clients(*programs):
     """The same, as clients of MPS."""
     return [p._replace(mps=True) for p in programs]
@@ -128,5 +127,21 @@ MPS_FINAL = [
                                   program("train_llm", seconds=26, threads=75))),
 ]
 
+# Under MPS, recorded and scored once after the last change of the method: other sizes, and everybody in other company.
+MPS_LATER = [
+    solo("serve_llm", "large"), solo("train_vision", "small"), solo("recommend", "large"), solo("simulate_flow", "large"),
+    solo("diffuse", "large"), solo("price_options", "large"), solo("sort_rows", "large"),
+    Phase("A-steady", clients(steady("simulate_flow", "large"), steady("diffuse", "large"))),
+    Phase("B-varied", clients(varied("serve_llm", "large", busy=4, pause=3), varied("sort_rows", "large", busy=3, pause=3),
+                              varied("recommend", "large", busy=5, pause=4))),
+    Phase("C-three", clients(steady("price_options", "large"), steady("recommend", "large"), steady("train_vision", "small"))),
+    Phase("D-come-and-go", clients(program("diffuse", "large", seconds=36), program("sort_rows", "large", seconds=12),
+                                   program("train_vision", "small", start=17, seconds=16))),
+    # One is no client: it takes turns with all of them.
+    Phase("E-beside", [*clients(steady("serve_llm", "large"), steady("simulate_flow", "large")),
+                       steady("price_options", "large")]),
+]
+
 DAYS = {"choose": Day(11, CHOOSE), "check": Day(23, CHECK), "final": Day(20261116, FINAL),
-        "mps-choose": Day(7, MPS_CHOOSE), "mps-final": Day(20261117, MPS_FINAL)}
+        "mps-choose": Day(7, MPS_CHOOSE), "mps-final": Day(20261117, MPS_FINAL),
+        "mps-later": Day(20261119, MPS_LATER)}
