@@ -296,6 +296,8 @@ struct batch {
     size_t capacity;
     struct arena arena; /* lists and strings of the samples */
     struct batch *next; /* for queues */
+    bool is_requested;  /* somebody waits for this read: it leaves out nothing that is read less
+                           often */
 };
 
 void batch_init(struct batch *batch);

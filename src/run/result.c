@@ -23,6 +23,9 @@ const struct quantity_words quantity_words[QUANTITIES] = {
 /* Start times of processes are told with the second of the boot, which may be rounded. */
 static const uint64_t START_SLACK_US = 2 * USEC_PER_SEC;
 
+/* The counters of GPUs move ten times a second. */
+static const uint64_t GPU_TICK_US = USEC_PER_SEC / 10;
+
 /* How often a BMC is read. */
 static const uint64_t BMC_INTERVAL_US = 10 * USEC_PER_SEC;
 
@@ -96,31 +99,36 @@ static void add_bill(const struct books_meter *before, const struct books_meter 
     meter->cost = cost * (double)meter->command_uj / divided;
 }
 
-/* The ends of a daemon's readings are not those of the command. */
-static void add_boundary(const struct result_input *input, struct result_meter *meter)
+/* How long before the command began, or after it ended, what is taken for its own may have been. */
+static uint64_t boundary_us(const struct result_input *input, const struct books_meter *meter)
 {
-    uint64_t boundary_us =
-        meter->kind == METER_NODE_OVERHEAD ? BMC_INTERVAL_US : input->boundary_us;
+    if (meter->kind == METER_NODE_OVERHEAD)
+        return BMC_INTERVAL_US;
+    if (meter->kind == METER_GPU) /* a daemon's books have the window in which it ended */
+        return meter->is_of_daemon ? input->boundary_us / 2 : 2 * GPU_TICK_US;
+    return meter->is_of_daemon ? input->boundary_us : 0;
+}
 
+static void add_boundary(const struct result_input *input, uint64_t boundary_us,
+                         struct result_meter *meter)
+{
     meter->has_uncertainty = true;
-    meter->uncertain_uj =
+    meter->uncertain_uj +=
         boundary_us < input->wall_us
             ? (uint64_t)((double)meter->command_uj * (double)boundary_us / (double)input->wall_us)
             : meter->command_uj;
 }
 
-/* A board ticks ten times a second, and its windows are longer: the last one ends after the
- * command. Never more than it has counted by now. */
-static void extend_to_windows(const struct result_input *input, const struct books_meter *before,
-                              struct result_meter *meter)
+/* A daemon's document may be older than the end of the command. */
+static void extend_to_last_document(const struct result_input *input,
+                                    const struct books_meter *before, struct result_meter *meter)
 {
     const struct books_meter *now = books_find(input->gpus, meter->kind, meter->id);
 
-    if (meter->kind == METER_GPU && now)
+    if (now)
         meter->counted_uj =
             MAX(meter->counted_uj,
                 MIN(meter->command_uj, less(now->counted_uj, before ? before->counted_uj : 0)));
-    meter->command_uj = MIN(meter->command_uj, meter->counted_uj);
 }
 
 static void add_meter(const struct result_input *input, const struct books_meter *before,
@@ -143,10 +151,12 @@ static void add_meter(const struct result_input *input, const struct books_meter
         add_rows(input, after, meter);
     else
         meter->is_estimated = input->is_estimated;
-    if (meter->command_uj > meter->counted_uj)
-        extend_to_windows(input, before, meter);
-    if (after->kind == METER_NODE_OVERHEAD || (after->kind != METER_GPU && after->is_of_daemon))
-        add_boundary(input, meter);
+    if (after->kind == METER_GPU && after->is_of_daemon)
+        extend_to_last_document(input, before, meter);
+    /* The window of a GPU in which the command ended is longer. */
+    meter->command_uj = MIN(meter->command_uj, meter->counted_uj);
+    if (boundary_us(input, after) > 0)
+        add_boundary(input, boundary_us(input, after), meter);
     meter->uncertain_uj = MIN(meter->uncertain_uj, meter->counted_uj);
     add_bill(before, after, meter);
 }
@@ -186,7 +196,7 @@ static void divide_rest(const struct result_input *input, struct result *result)
         part = MIN((double)command_uj / (double)active_uj, 1.0);
         meter->command_uj = (uint64_t)((double)less(meter->counted_uj, meter->idle_uj) * part);
         meter->is_estimated = true;
-        add_boundary(input, meter);
+        add_boundary(input, BMC_INTERVAL_US, meter);
     }
 }
 

@@ -30,7 +30,8 @@ struct runner {
     atomic_bool is_to_end;
     pthread_t thread;
 
-    int event_fd; /* the source's; -1: none */
+    bool is_requested; /* the next read */
+    int event_fd;      /* the source's; -1: none */
     uint64_t attend_us;
     struct allowance allowance;
 
@@ -165,6 +166,7 @@ static bool wait_for_next(struct runner *runner, uint64_t *due_us)
         if (!sleep_until(runner, MIN(*due_us, next_us), may_attend ? runner->event_fd : -1,
                          &has_event)) {
             (void)!read(runner->request_fd, &requests, sizeof(requests));
+            runner->is_requested = true;
             *due_us = real_us();
             return !atomic_load(&runner->is_to_end);
         }
@@ -185,6 +187,8 @@ static void read_until_stopped(struct runner *runner)
 
         if (!batch)
             continue;
+        batch->is_requested = runner->is_requested;
+        runner->is_requested = false;
         r = runner->unit.ops->read(runner->unit.state, batch, &err);
         keep_result(runner, batch, r, &err);
         if (r == -ENODEV)

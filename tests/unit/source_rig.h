@@ -49,6 +49,7 @@ struct rig {
     struct trace_writer writer;
     struct buffer recorded;
     bool keeps_recording;
+    bool is_requested; /* somebody waits for the reads */
     uint64_t elapsed_us, step_us;
     unsigned errors;
     /* Is shown every sample; NULL: nobody. */
@@ -159,8 +160,10 @@ static inline void play(struct rig *rig, uint64_t duration_us)
             take(rig, &batch);
         }
         for (size_t i = rig->unit_count; i-- > 0;) {
-            int r = rig->units[i].ops->read(rig->units[i].state, &batch, &err);
+            int r;
 
+            batch.is_requested = rig->is_requested;
+            r = rig->units[i].ops->read(rig->units[i].state, &batch, &err);
             take(rig, &batch);
             rig->errors += r < 0;
             if (r != -ENODEV)

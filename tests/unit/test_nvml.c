@@ -318,6 +318,23 @@ static void the_counter_is_read_once_per_window_and_samples_only_as_often_as_the
     }
 }
 
+static void a_requested_read_has_the_counter(void **state)
+{
+    struct rig rig;
+    uint64_t calls;
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML, SCENARIOS "time-slicing.trace");
+    play(&rig, 2 * SECOND + rig.step_us);
+    calls = rig.call_count("nvmlDeviceGetTotalEnergyConsumption");
+    play(&rig, rig.step_us);
+    assert_int_equal(rig.call_count("nvmlDeviceGetTotalEnergyConsumption"), calls);
+    rig.is_requested = true;
+    play(&rig, rig.step_us);
+    assert_int_equal(rig.call_count("nvmlDeviceGetTotalEnergyConsumption"), calls + 1);
+    close_rig(&rig);
+}
+
 static void a_suspended_device_is_not_woken(void **state)
 {
     struct rig rig;
@@ -552,6 +569,7 @@ int main(void)
         cmocka_unit_test(a_library_with_next_to_no_functions_still_reports_power),
         cmocka_unit_test(
             the_counter_is_read_once_per_window_and_samples_only_as_often_as_they_matter),
+        cmocka_unit_test(a_requested_read_has_the_counter),
         cmocka_unit_test(a_suspended_device_is_not_woken),
         cmocka_unit_test(a_gpu_has_the_pci_address_that_sysfs_has),
         cmocka_unit_test(a_pid_that_is_reused_is_another_process),

@@ -100,7 +100,7 @@ static void gpu_energy_is_that_of_the_commands_processes(void **state)
     assert_int_equal(result.meter_count, 3); /* what is only observed is left out */
     assert_int_equal(result.meters[0].command_uj, 800);
     assert_int_equal(result.meters[0].counted_uj, 1000);
-    assert_int_equal(result.meters[0].uncertain_uj, 8);
+    assert_int_equal(result.meters[0].uncertain_uj, 8 + 80); /* and two ticks of 20 */
     assert_int_equal(result.meters[0].pending_uj, 50);
     assert_int_equal(result.meters[1].command_uj, 2000);
     assert_int_equal(result.meters[1].counted_uj, 4000);
@@ -127,8 +127,8 @@ static void the_command_never_has_more_than_a_meter_counted(void **state)
     assert_false(result.meters[0].is_partial);
 }
 
-/* The last window of a GPU ends after the command: it counts as far as the board has counted. */
-static void a_window_that_ends_after_the_command_is_counted_with_it(void **state)
+/* The last window of a GPU ends after the command. */
+static void what_a_gpu_counts_after_the_command_is_not_the_commands(void **state)
 {
     struct result_input from = input();
     struct books ended = after, now = after;
@@ -140,8 +140,27 @@ static void a_window_that_ends_after_the_command_is_counted_with_it(void **state
     from.after = &ended;
     from.gpus = &now;
     result_make(&from, &result);
+    assert_int_equal(result.meters[0].counted_uj, 700);
+    assert_int_equal(result.meters[0].command_uj, 700);
+}
+
+/* Its document may be a second old. */
+static void what_a_daemon_counted_late_is_the_commands(void **state)
+{
+    struct result_input from = input();
+    struct books ended = after, now = after;
+    struct result result;
+
+    (void)state;
+    ended.meters[0].counted_uj = 1200;
+    ended.meters[0].is_of_daemon = true;
+    now.meters[0].counted_uj = 1250;
+    from.after = &ended;
+    from.gpus = &now;
+    result_make(&from, &result);
     assert_int_equal(result.meters[0].counted_uj, 750);
     assert_int_equal(result.meters[0].command_uj, 750);
+    assert_int_equal(result.meters[0].uncertain_uj, 8 + 187); /* and half a second of two */
 }
 
 static void bills_are_the_commands_part_of_what_the_meter_was_billed(void **state)
@@ -457,7 +476,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpu_energy_is_that_of_the_commands_processes),
         cmocka_unit_test(the_command_never_has_more_than_a_meter_counted),
-        cmocka_unit_test(a_window_that_ends_after_the_command_is_counted_with_it),
+        cmocka_unit_test(what_a_gpu_counts_after_the_command_is_not_the_commands),
+        cmocka_unit_test(what_a_daemon_counted_late_is_the_commands),
         cmocka_unit_test(bills_are_the_commands_part_of_what_the_meter_was_billed),
         cmocka_unit_test(what_a_daemon_reads_is_off_by_the_age_of_its_readings),
         cmocka_unit_test(the_rest_of_the_node_follows_what_else_was_used),

@@ -328,7 +328,7 @@ static int card_read(void *state, struct batch *batch, struct error *err)
         .err = err,
         .now_us = clock->realtime_us(clock),
         .mono_us = clock->monotonic_us(clock),
-        .window_ends = card->polls++ % card->shared->polls_per_window == 0,
+        .window_ends = card->polls++ % card->shared->polls_per_window == 0 || batch->is_requested,
     };
 
     if (card->device_fds[0] < 0)

@@ -330,7 +330,7 @@ static int gpu_read(void *state, struct batch *batch, struct error *err)
         .batch = batch,
         .err = err,
         .now_us = clock->realtime_us(clock),
-        .window_ends = gpu->polls++ % gpu->shared->polls_per_window == 0,
+        .window_ends = gpu->polls++ % gpu->shared->polls_per_window == 0 || batch->is_requested,
     };
     int r = 0;
 
