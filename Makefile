@@ -54,6 +54,7 @@ lint: setup-lint
 bench: build
 	@ninja -C $(BUILD) bench/attribution_cost bench/cgroup_read bench/process_scan
 	@bench/exporter-cost $(BUILD)/wattribute
+	@bench/page-cost $(BUILD)/wattribute
 	@$(BUILD)/bench/attribution_cost
 	@$(BUILD)/bench/cgroup_read
 	@$(BUILD)/bench/process_scan
