@@ -80,14 +80,18 @@ static void add_rows(const struct result_input *input, const struct books_meter 
 }
 
 /* Of what the command used, at the price of the time, or if nothing was divided yet, at that of all
- * times. */
-static void add_bill(const struct books_meter *before, const struct books_meter *after,
-                     struct result_meter *meter)
+ * times. What a shared GPU counted is divided, and billed, only after the command has ended. */
+static void add_bill(const struct result_input *input, const struct books_meter *before,
+                     const struct books_meter *after, struct result_meter *meter)
 {
-    double divided = (double)less(after->divided_uj, before ? before->divided_uj : 0);
-    double grams = after->grams - (before ? before->grams : 0);
-    double cost = after->cost - (before ? before->cost : 0);
+    const struct books_meter *settled =
+        after->kind == METER_GPU ? books_find(input->gpus, METER_GPU, after->id) : NULL;
+    double divided, grams, cost;
 
+    after = settled ? settled : after;
+    divided = (double)less(after->divided_uj, before ? before->divided_uj : 0);
+    grams = after->grams - (before ? before->grams : 0);
+    cost = after->cost - (before ? before->cost : 0);
     if (divided <= 0) {
         divided = (double)after->divided_uj;
         grams = after->grams;
@@ -158,7 +162,7 @@ static void add_meter(const struct result_input *input, const struct books_meter
     if (boundary_us(input, after) > 0)
         add_boundary(input, boundary_us(input, after), meter);
     meter->uncertain_uj = MIN(meter->uncertain_uj, meter->counted_uj);
-    add_bill(before, after, meter);
+    add_bill(input, before, after, meter);
 }
 
 static void add_meters(const struct result_input *input, const struct books *before,

@@ -180,6 +180,20 @@ static void bills_are_the_commands_part_of_what_the_meter_was_billed(void **stat
     assert_false(result_get(&result, QUANTITY_DRAM_ENERGY, &value));
 }
 
+static void a_shared_gpu_is_billed_once_it_is_divided(void **state)
+{
+    struct result_input from = input();
+    struct books ended = after;
+    struct result result;
+
+    (void)state;
+    ended.meters[0].divided_uj = before.meters[0].divided_uj;
+    ended.meters[0].grams = 0;
+    from.after = &ended;
+    result_make(&from, &result);
+    assert_near(result.meters[0].grams, 1.05 * 800 / 1050, 1e-9);
+}
+
 static void what_a_daemon_reads_is_off_by_the_age_of_its_readings(void **state)
 {
     struct result_input from = input();
@@ -479,6 +493,7 @@ int main(void)
         cmocka_unit_test(what_a_gpu_counts_after_the_command_is_not_the_commands),
         cmocka_unit_test(what_a_daemon_counted_late_is_the_commands),
         cmocka_unit_test(bills_are_the_commands_part_of_what_the_meter_was_billed),
+        cmocka_unit_test(a_shared_gpu_is_billed_once_it_is_divided),
         cmocka_unit_test(what_a_daemon_reads_is_off_by_the_age_of_its_readings),
         cmocka_unit_test(the_rest_of_the_node_follows_what_else_was_used),
         cmocka_unit_test(a_document_of_a_daemon_has_meters_and_processes),
