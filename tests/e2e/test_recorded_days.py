@@ -95,9 +95,9 @@ class Plans(TestCase):
         for day in self.every_day():
             self.assertEqual(len(day.phases), len({phase.name for phase in day.phases}))
 
-    def test_a_day_has_six_shared_phases_steady_and_varied_ones(self):
+    def test_a_day_has_at_least_five_shared_phases_steady_and_varied_ones(self):
         for day in self.every_day():
-            self.assertGreaterEqual(len(shared(day)), 6)
+            self.assertGreaterEqual(len(shared(day)), 5)
             self.assertTrue(any(all(p.busy == 0 for p in phase.programs) for phase in shared(day)))
             self.assertTrue(any(all(p.busy > 0 for p in phase.programs) for phase in shared(day)))
 
@@ -109,7 +109,8 @@ class Plans(TestCase):
         for day in self.every_day(of_mps=[True]):
             for phase in shared(day):
                 self.assertGreater(sum(map(is_client, phase.programs)), 1)
-            self.assertTrue(any(p.threads for phase in shared(day) for p in phase.programs))
+        self.assertTrue(any(p.threads for name, day in day_plans.DAYS.items() if name.startswith("mps-")
+                            for phase in shared(day) for p in phase.programs))
 
     def test_in_a_day_programs_come_as_strangers_end_come_back_and_change(self):
         for day in self.every_day(of_mps=[False]):
