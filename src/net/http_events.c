@@ -29,7 +29,7 @@ struct http_viewer {
     struct span pieces[EVENT_PIECES];
     size_t piece;                  /* EVENT_PIECES: nothing */
     struct http_mapping *document; /* that they are of, or NULL */
-    uint64_t seen_generation;      /* of the last document */
+    uint64_t seen_generation;      /* of the last document; 0: none */
 };
 
 static struct http_page *node_page(struct http_server *server)
@@ -53,6 +53,16 @@ static void send_document(struct http_viewer *viewer, const struct http_page *pa
     viewer->piece = 0;
 }
 
+/* A new viewer gets what is known only if it is the newest: while there was no viewer, nobody
+ * asked. */
+static bool is_news(const struct http_viewer *viewer, const struct http_page *page)
+{
+    if (page->generation == 0 || page->generation == viewer->seen_generation)
+        return false;
+    return viewer->seen_generation > 0 ||
+           page->confirmed_us + NEWS_US >= http_server_now_us(viewer->server);
+}
+
 /* What to send next. False: nothing yet. */
 static bool find_work(struct http_viewer *viewer)
 {
@@ -64,7 +74,7 @@ static bool find_work(struct http_viewer *viewer)
         http_mapping_unref(viewer->document);
         viewer->document = NULL;
     }
-    if (page->generation > 0 && page->generation != viewer->seen_generation)
+    if (is_news(viewer, page))
         send_document(viewer, page);
     else if (viewer->wants_ping)
         send_text(viewer, ping_text);
@@ -156,13 +166,16 @@ static void wake(struct http_connection *c)
 
 void http_events_publish(struct http_server *server, const struct http_page *page)
 {
-    struct http_connection *c;
+    struct http_connection *c, *next;
 
     if (page != node_page(server) || server->viewer_count == 0)
         return;
     server->news_us = http_server_now_us(server) + NEWS_US;
-    while ((c = TAILQ_FIRST(&server->viewers)))
-        wake(c);
+    for (c = TAILQ_FIRST(&server->viewers); c; c = next) {
+        next = TAILQ_NEXT(c, by_wait);
+        if (is_news(c->request.viewer, page))
+            wake(c);
+    }
 }
 
 void http_events_end(struct http_server *server)

@@ -384,6 +384,7 @@ int http_server_deliver(struct http_server *server, enum page_format format,
         page->response = response;
         page->mapping = mapping;
         page->generation = generation;
+        page->confirmed_us = http_server_now_us(server);
         http_events_publish(server, page);
     }
     http_connection_answer_all(&page->waiting, r == 0 ? REPLY_PAGE : REPLY_FAILED);
@@ -405,6 +406,10 @@ int http_server_answer(struct http_server *server, enum page_format format,
     if (!page->is_requested || (answer == HTTP_SERVER_UNCHANGED && !page->response))
         return -EPROTO;
     page->is_requested = false;
+    if (answer == HTTP_SERVER_UNCHANGED) {
+        page->confirmed_us = http_server_now_us(server);
+        http_events_publish(server, page);
+    }
     http_connection_answer_all(&page->waiting, replies[answer]);
     return 0;
 }

@@ -85,6 +85,7 @@ struct http_page {
     struct MHD_Response *response; /* NULL: none came yet */
     struct http_mapping *mapping;  /* the response's */
     uint64_t generation;
+    uint64_t confirmed_us;               /* when the collector last said that it is the newest */
     bool is_requested;                   /* and has not come yet */
     struct http_connection_list waiting; /* the longest first */
 };
@@ -174,8 +175,8 @@ bool http_responses_describe_events(const struct http_server *server,
 /* Fetches the newest page, unless it is on its way. REPLY_NONE: wait for it. */
 enum reply http_page_fetch(struct http_server *server, struct http_page *page);
 
-/* http_events.c: streams of documents. The response of a new one, or NULL; a document for those who
- * wait for it; all of them are to end. */
+/* http_events.c: streams of documents. The response of a new one, or NULL; the newest document for
+ * those who have not seen it; all of them are to end. */
 bool http_events_are_full(const struct http_server *server);
 struct MHD_Response *http_events_open(struct http_server *server, struct http_connection *c);
 void http_events_publish(struct http_server *server, const struct http_page *page);

@@ -84,6 +84,29 @@ static void what_is_known_already_comes_at_once_and_what_has_not_changed_never(v
     close_bench(bench);
 }
 
+static void who_comes_after_a_pause_gets_no_old_document(void **state)
+{
+    struct bench *bench = open_bench();
+    int first = watch_events(bench), second;
+    char text[8192];
+
+    (void)state;
+    deliver(bench, 1, "{\"old\":1}");
+    expect(first, "{\"old\":1}");
+    close(first);
+    let_go(bench, 2);
+    advance(bench, 300 * USEC_PER_SEC);
+    http_server_note_life(bench->server);
+    second = watch_events(bench);
+    assert_null(strstr(receive_text(second, text, sizeof(text)), "event:"));
+    assert_int_equal(
+        http_server_answer(bench->server, PAGE_NODE, PAGE_IDENTITY, HTTP_SERVER_UNCHANGED), 0);
+    settle(bench);
+    expect(second, "event: node\ndata: {}\n\n"); /* it is still the newest */
+    close(second);
+    close_bench(bench);
+}
+
 static void the_collector_is_asked_once_a_second_for_all_viewers_and_not_at_all_for_none(
     void **state)
 {
@@ -265,6 +288,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_viewer_gets_each_new_document_as_an_event),
         cmocka_unit_test(what_is_known_already_comes_at_once_and_what_has_not_changed_never),
+        cmocka_unit_test(who_comes_after_a_pause_gets_no_old_document),
         cmocka_unit_test(
             the_collector_is_asked_once_a_second_for_all_viewers_and_not_at_all_for_none),
         cmocka_unit_test(a_viewer_without_news_is_pinged),
