@@ -156,12 +156,13 @@ static uint64_t spread_part(struct history *history, history_steps steps, uint64
 }
 
 void history_measure(struct history *history, uint64_t energy_uj, uint64_t start_us,
-                     uint64_t end_us)
+                     uint64_t end_us, bool is_modelled)
 {
     const struct history_stretch of = {MIN(start_us, end_us), end_us};
 
     if (history)
-        (void)spread(history, history->measured, history->is_measured, &of, 0, energy_uj);
+        (void)spread(history, history->measured, is_modelled ? NULL : history->is_measured, &of, 0,
+                     energy_uj);
 }
 
 void history_book_unowned(struct history *history, enum unowned owner, uint64_t energy_uj)

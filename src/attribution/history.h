@@ -82,6 +82,6 @@ void history_book_unowned(struct history *history, enum unowned owner, uint64_t 
 void history_book_workload(struct history *history, enum workload_kind kind, const char *id,
                            uint64_t energy_uj);
 
-/* What a counter has counted. */
+/* What a counter has counted; or what a model has, which alone makes no step measured. */
 void history_measure(struct history *history, uint64_t energy_uj, uint64_t start_us,
-                     uint64_t end_us);
+                     uint64_t end_us, bool is_modelled);

@@ -6,6 +6,9 @@
 /* A counter that stands still is between two of its ticks, or for so long without power. */
 static const uint64_t STILL_US = 5 * USEC_PER_SEC;
 
+/* A BMC is polled every 10 s, and may be late; others are read at least every few seconds. */
+static const uint64_t SILENT_US = 20 * USEC_PER_SEC, NODE_SILENT_US = 60 * USEC_PER_SEC;
+
 static bool is_plausible(uint64_t energy_uj, uint64_t elapsed_us)
 {
     return (unsigned __int128)energy_uj * USEC_PER_SEC <=
@@ -24,10 +27,17 @@ void measured_take(struct measured *measured, uint64_t t_us, uint64_t counter_uj
         return;
     if (is_next) {
         ledger_power_add(&measured->power, energy_uj, measured->read_us, t_us);
-        history_measure(history, energy_uj, measured->read_us, t_us);
+        history_measure(history, energy_uj, measured->read_us, t_us, measured->is_modelled);
     }
     measured->power.until_us = MIN(measured->power.until_us, t_us); /* the clock was set back */
     measured->counter_uj = counter_uj;
     measured->read_us = t_us;
     measured->breaks = breaks;
+}
+
+bool measured_is_silent(const struct measured *measured, enum meter_kind kind, uint64_t now_us)
+{
+    uint64_t limit_us = kind == METER_NODE_OVERHEAD ? NODE_SILENT_US : SILENT_US;
+
+    return measured->read_us == 0 || measured->read_us + limit_us < now_us;
 }

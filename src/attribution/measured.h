@@ -10,9 +10,13 @@
 struct measured {
     uint64_t counter_uj, read_us;
     uint64_t breaks; /* of the count: another number, another beginning */
+    bool is_modelled;
     struct ledger_power power;
 };
 
 /* Takes a reading. A counter that goes back begins anew. */
 void measured_take(struct measured *measured, uint64_t t_us, uint64_t counter_uj, uint64_t breaks,
                    struct history *history /* or NULL */);
+
+/* It was not read for longer than such a meter takes, or never. */
+bool measured_is_silent(const struct measured *measured, enum meter_kind kind, uint64_t now_us);

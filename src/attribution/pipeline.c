@@ -120,11 +120,12 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
 
 /* The count of a meter that is booked. 0 or -ENOMEM. */
 static int measure(struct pipeline *pipeline, uint32_t meter, uint64_t t_us, uint64_t counter_uj,
-                   uint64_t breaks)
+                   uint64_t breaks, bool is_modelled)
 {
     if (grow_zeroed(&pipeline->measured, &pipeline->measured_slots, meter + 1,
                     sizeof(*pipeline->measured)) < 0)
         return -ENOMEM;
+    pipeline->measured[meter].is_modelled = is_modelled;
     measured_take(&pipeline->measured[meter], t_us, counter_uj, breaks, pipeline->history);
     return 0;
 }
@@ -144,7 +145,7 @@ static int measure_overhead(struct pipeline *pipeline)
 
     if (before && before->breaks == breaks && (int64_t)(counter_uj - before->counter_uj) < 0)
         counter_uj = before->counter_uj;
-    return measure(pipeline, overhead->meter, now->t_us, counter_uj, breaks);
+    return measure(pipeline, overhead->meter, now->t_us, counter_uj, breaks, false);
 }
 
 static bool is_reading(const struct sample *sample)
@@ -160,13 +161,13 @@ static int measure_sample(struct pipeline *pipeline, const struct sample *sample
     const struct node_meter *meter;
 
     if (gpu && (sample->kind == SAMPLE_ENERGY || sample->kind == SAMPLE_INTEGRAL))
-        return measure(pipeline, gpu->meter, sample->t_us, sample->counter_uj, sample->kind);
+        return measure(pipeline, gpu->meter, sample->t_us, sample->counter_uj, sample->kind, false);
     if (sample->kind != SAMPLE_METER)
         return 0;
     meter = node_find_meter(&pipeline->node, &sample->meter);
-    if (meter && meter->meter != LEDGER_NONE && !meter->modelled)
+    if (meter && meter->meter != LEDGER_NONE)
         return measure(pipeline, meter->meter, sample->t_us, sample->meter.counter_uj,
-                       sample->meter.breaks);
+                       sample->meter.breaks, meter->modelled);
     if (pipeline->overhead.meter != LEDGER_NONE && pipeline->overhead.latest.t_us == sample->t_us)
         return measure_overhead(pipeline);
     return 0;

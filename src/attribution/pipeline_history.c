@@ -1,19 +1,25 @@
 /* What the history needs of the pipeline: names, and how far the books are settled. */
 #include <stdio.h>
+#include <string.h>
 
 #include "attribution/pipeline.h"
 #include "core/macros.h"
+#include "core/utf8.h"
 
 /* A meter that is not settled for so long is gone: the rest of the node takes up to five minutes.
  */
 static const uint64_t SETTLED_STALE_US = 300 * USEC_PER_SEC;
 
-/* A BMC is polled every 10 s, and may be late. */
-static const uint64_t READ_STALE_US = 60 * USEC_PER_SEC;
-
+/* Cut between characters. */
 static void copy_name(char to[HISTORY_NAME_BYTES], const char *name)
 {
-    snprintf(to, HISTORY_NAME_BYTES, "%s", name ? name : "");
+    size_t len = 0, size;
+
+    while (name && name[len] && (size = MAX(utf8_char_len(span_of(name + len)), (size_t)1)) &&
+           len + size < HISTORY_NAME_BYTES)
+        len += size;
+    memcpy(to, name ? name : "", len);
+    to[len] = '\0';
 }
 
 static void set_names(struct history_row *row, const struct workload_names *names)
@@ -60,16 +66,25 @@ void pipeline_name_history(struct pipeline *pipeline)
         name_row(pipeline, pipeline->history->ranks[i].row);
 }
 
+/* One that is silent has no energy to wait for: what it counts until it is read again is placed
+ * then. */
+static bool is_awaited(const struct pipeline *pipeline, uint32_t meter, uint64_t latest_us)
+{
+    const struct ledger_meter *books = ledger_meter(pipeline->ledger, meter);
+
+    if (books->settled_until_us + SETTLED_STALE_US < latest_us)
+        return false;
+    return meter >= pipeline->measured_slots ||
+           !measured_is_silent(&pipeline->measured[meter], books->kind, latest_us);
+}
+
 uint64_t pipeline_settled_until_us(const struct pipeline *pipeline)
 {
     uint64_t latest_us = pipeline->history ? pipeline->history->latest_us : 0, until_us = latest_us;
 
-    for (uint32_t i = 0; i < ledger_meter_count(pipeline->ledger); i++) {
-        uint64_t settled_us = ledger_meter(pipeline->ledger, i)->settled_until_us;
-
-        if (settled_us + SETTLED_STALE_US >= latest_us)
-            until_us = MIN(until_us, settled_us);
-    }
+    for (uint32_t i = 0; i < ledger_meter_count(pipeline->ledger); i++)
+        if (is_awaited(pipeline, i, latest_us))
+            until_us = MIN(until_us, ledger_meter(pipeline->ledger, i)->settled_until_us);
     return until_us;
 }
 
@@ -77,11 +92,10 @@ uint64_t pipeline_measured_until_us(const struct pipeline *pipeline)
 {
     uint64_t latest_us = pipeline->history ? pipeline->history->latest_us : 0, until_us = latest_us;
 
-    for (size_t i = 0; i < pipeline->measured_slots; i++) {
-        uint64_t read_us = pipeline->measured[i].read_us;
-
-        if (read_us + READ_STALE_US >= latest_us)
-            until_us = MIN(until_us, read_us);
-    }
+    for (uint32_t i = 0;
+         i < MIN((size_t)ledger_meter_count(pipeline->ledger), pipeline->measured_slots); i++)
+        if (!measured_is_silent(&pipeline->measured[i], ledger_meter(pipeline->ledger, i)->kind,
+                                latest_us))
+            until_us = MIN(until_us, pipeline->measured[i].read_us);
     return until_us;
 }

@@ -86,7 +86,8 @@ static void add_power(const struct builder *builder, uint32_t meter, struct snap
         meter < pipeline->measured_slots ? &pipeline->measured[meter] : NULL;
 
     to->power_mw = to->measured_mw = -1;
-    if (measured && measured->read_us > 0 && is_fresh(builder, measured->read_us))
+    if (measured && !measured->is_modelled &&
+        !measured_is_silent(measured, to->kind, builder->now_us))
         to->measured_mw = measured->power.power_mw;
     if (ledger_meter(builder->ledger, meter)->settled_until_us + BOOKED_STALE_US < builder->now_us)
         return;

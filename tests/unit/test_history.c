@@ -269,7 +269,7 @@ static struct history *some_minute(void)
     struct history *history = begin(T0 - 2 * STEP);
 
     history_advance(history, T0 + 60 * USEC_PER_SEC);
-    history_measure(history, 720000000, T0, T0 + 60 * USEC_PER_SEC);
+    history_measure(history, 720000000, T0, T0 + 60 * USEC_PER_SEC, false);
     for (uint64_t t = T0; t < T0 + 40 * USEC_PER_SEC; t += USEC_PER_SEC) {
         history_book(history, 12000000, t, t + USEC_PER_SEC);
         history_book_workload(history, WORKLOAD_POD, "a", 10000000);

@@ -669,6 +669,68 @@ static void the_history_has_all_that_is_booked_when_it_was_used(void **state)
     pipeline_free(pipeline);
 }
 
+static void a_board_that_is_lost_holds_up_no_history_and_has_no_reading(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    struct snapshot *snapshot = calloc(1, sizeof(*snapshot));
+    uint64_t t = T0;
+
+    (void)state;
+    assert_non_null(snapshot);
+    add_gpu(pipeline, 1);
+    energy(pipeline, 1, t, 0);
+    for (int i = 1; i <= 60; i++) {
+        t = second_of(pipeline, 5, t);
+        if (i <= 30)
+            energy(pipeline, 1, t, (uint64_t)i * 50 * JOULE);
+    }
+    assert_true(pipeline_settled_until_us(pipeline) >= t - HISTORY_STEP_US);
+    assert_true(pipeline_measured_until_us(pipeline) >= t - HISTORY_STEP_US);
+    snapshot_init(snapshot);
+    assert_int_equal(pipeline_snapshot(pipeline, t, SECOND, snapshot), 0);
+    assert_true(fabs(snapshot->meters[0].measured_mw - 100000) < 500);
+    assert_true(snapshot->meters[1].measured_mw == -1);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void what_a_model_says_is_part_of_the_line_but_is_no_measurement(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    struct snapshot *snapshot;
+    uint64_t t = T0, step;
+
+    (void)state;
+    for (uint64_t i = 0; i < 60; i++) {
+        feed(pipeline, (struct sample){.kind = SAMPLE_METER,
+                                       .t_us = t,
+                                       .meter = {.source = "model",
+                                                 .kind = METER_PACKAGE,
+                                                 .id = "model",
+                                                 .modelled = true,
+                                                 .counter_uj = i * 40 * JOULE}});
+        feed(pipeline,
+             (struct sample){
+                 .kind = SAMPLE_USAGE,
+                 .t_us = t,
+                 .usage = {.is_first = i == 0, .busy_us = SECOND / 2, .capacity_us = SECOND}});
+        if (i < 30)
+            t = second_of(pipeline, 5, t);
+        else
+            t += SECOND;
+    }
+    step = (T0 / HISTORY_STEP_US + 3) % HISTORY_STEPS;
+    assert_int_equal(pipeline->history->measured[step], 700 * JOULE);
+    assert_true(pipeline->history->is_measured[step]);
+    step = (T0 / HISTORY_STEP_US + 10) % HISTORY_STEPS; /* the model alone */
+    assert_false(pipeline->history->is_measured[step]);
+    snapshot = books(pipeline);
+    for (uint32_t i = 0; i < snapshot->meter_count; i++)
+        assert_int_equal(snapshot->meters[i].modelled, snapshot->meters[i].measured_mw < 0);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
 /* Windows before it are pending for a minute. */
 static void a_gap_is_no_power_before_its_time_has_come(void **state)
 {
@@ -1090,6 +1152,8 @@ int main(void)
         cmocka_unit_test(booked_and_measured_power_agree_and_nobody_s_is_part_of_it),
         cmocka_unit_test(power_does_not_grow_when_the_clock_is_set_back),
         cmocka_unit_test(the_history_has_all_that_is_booked_when_it_was_used),
+        cmocka_unit_test(a_board_that_is_lost_holds_up_no_history_and_has_no_reading),
+        cmocka_unit_test(what_a_model_says_is_part_of_the_line_but_is_no_measurement),
         cmocka_unit_test(a_workload_that_is_gone_keeps_its_name_in_the_history),
         cmocka_unit_test(a_gap_is_no_power_before_its_time_has_come),
         cmocka_unit_test(whatever_comes_the_books_balance_and_nothing_is_ever_taken_back),
