@@ -4,7 +4,7 @@
 import { byId, element, fill, fillRows, setAttribute, setHidden, setText } from './dom.js';
 import * as format from './format.js';
 import { OWNER_NAMES } from './node.js';
-import { fillOf, inkOn, paintSwatch, styleOf, variable } from './palette.js';
+import { fillOf, inkOn, onColours, paintSwatch, styleOf, variable } from './palette.js';
 
 const PADDING = [14, 26, 0, 0];
 const SPAN_MIN_S = 60;
@@ -47,7 +47,7 @@ export class Chart {
         new ResizeObserver(() => this.#plot?.setSize({ width: this.#box.clientWidth, height: height() })).observe(
             this.#box,
         );
-        matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#rebuild());
+        onColours(() => this.#rebuild());
         byId('chart-data').addEventListener('toggle', () => this.#model && this.#showTable());
     }
 

@@ -37,10 +37,13 @@ export const keyOf = (workload) => `${workload.kind}/${workload.id ?? ''}`;
 export const kindName = (kind) => KINDS[kind] ?? kind;
 export const sharingName = (mode) => SHARING[mode] ?? mode;
 
+// Anybody names a workload, also so that there is nothing to see or to click on.
+const isVisible = (text) => /[^\p{C}\p{Z}]/u.test(text ?? '');
+
 export function titleOf(workload) {
     if (workload.kind === 'retired' || workload.kind === 'other') return kindName(workload.kind);
     const job = workload.details?.job_name;
-    const name = workload.name || workload.id || '?';
+    const name = [workload.name, workload.id].find(isVisible) ?? 'no name';
     return job && job !== name ? `${name} ${job}` : name;
 }
 
@@ -69,9 +72,15 @@ export function measuredWatts(node) {
     return sum(node.meters.map((meter) => meter.measured_watts ?? meter.watts));
 }
 
-// Up to when all meters are booked.
+// Up to when all meters are booked, but for those that are silent: a board that is lost is not waited for.
+const SETTLED_STALE_S = 300; // the rest of the node takes that long
+const isAwaited = (node, meter) =>
+    meter.settled_time >= node.time - SETTLED_STALE_S && (meter.modelled || meter.measured_watts !== undefined);
 export const settledTime = (node) =>
-    Math.min(node.time, ...node.meters.map((meter) => meter.settled_time ?? node.time));
+    Math.min(
+        node.time,
+        ...node.meters.filter((meter) => isAwaited(node, meter)).map(({ settled_time: settled }) => settled),
+    );
 
 export const nodeWatts = (node) => node.watts ?? sum(node.meters.map((meter) => meter.watts));
 

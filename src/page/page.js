@@ -11,6 +11,7 @@ import { Timeline } from './timeline.js';
 import { Workloads } from './workloads.js';
 
 const HISTORY_AGAIN_MS = 15000; // the daemon's points replace what was added since
+const SET_BACK_S = 10; // more than an answer may be late
 
 const STATES = {
     connecting: 'connecting',
@@ -46,13 +47,15 @@ async function loadHistory() {
     try {
         const { status, body } = await ask('api/v1/history');
         if (status === 200 && body) timeline.setHistory(body);
+        if (status === 404) historyAt = Infinity; // switched off: --no-history
     } catch {
         // The feed tells that the connection is lost.
     }
 }
 
 function onNode(node) {
-    if (startTime !== undefined && node.start_time !== startTime) {
+    const isSetBack = latest !== undefined && node.time < latest.time - SET_BACK_S; // the node's clock
+    if (isSetBack || (startTime !== undefined && node.start_time !== startTime)) {
         timeline.forgetSamples();
         timeline.setHistory(undefined);
         historyAt = -Infinity;

@@ -11,8 +11,13 @@ const UNOWNED = {
     others: ['--others', 'rising'],
 };
 
+// Calls back when the colours of the style sheet are others: dark or light, and on paper.
+export function onColours(repaint) {
+    for (const media of ['(prefers-color-scheme: dark)', 'print']) matchMedia(media).addEventListener('change', repaint);
+}
+
 const variables = new Map(); // of the style sheet, as each look costs a layout
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => variables.clear());
+onColours(() => variables.clear());
 
 export function variable(name) {
     if (!variables.has(name))

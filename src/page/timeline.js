@@ -6,7 +6,9 @@ import { OWNERS, keyOf, measuredWatts, nodeWatts, settledTime, titleOf, unownedW
 const HOUR_S = 3600;
 const BRIDGE_S = 12; // between points; more is a gap
 const LEAST_W = 0.05; // of a layer, at any time
+const LARGER = 1.2; // than the least, who gets its layer
 export const LAYERS_MAX = 12; // workloads with a layer of their own; the others share one
+const KEPT_MAX = 2 * LAYERS_MAX; // workloads of each sample, as they may get a layer later
 
 const isNumber = (value) => typeof value === 'number';
 
@@ -16,18 +18,23 @@ export class Timeline {
     #booked = []; // since then: { t, watts: Map by key, others, booked, unowned }
     #measured = []; // { t, watts }
     #order = []; // keys of workloads with a layer, from the bottom
-    #names = new Map();
+    #names = new Map(); // of those
+    #means = new Map(); // watts in the last hour, by key
+    #now = new Map(); // watts, by key
 
     setHistory(history) {
         this.#history = history?.count > 0 ? history : undefined;
-        this.#past = new Map((this.#history?.series ?? []).map((series) => [keyOf(series), series.watts]));
-        for (const series of this.#history?.series ?? []) this.#addLayer(keyOf(series), titleOf(series));
+        const series = this.#history?.series ?? [];
+        this.#past = new Map(series.map((each) => [keyOf(each), each.watts]));
+        this.#means = new Map(series.map((each) => [keyOf(each), mean(each.watts)]));
+        for (const each of series) this.#addLayer(keyOf(each), titleOf(each), 0);
     }
 
     // Of another daemon, or after a pause: nothing is known of the time between.
     forgetSamples() {
         this.#booked = [];
         this.#measured = [];
+        this.#means.clear();
     }
 
     keys() {
@@ -36,12 +43,14 @@ export class Timeline {
 
     add(node) {
         const drawing = node.workloads.filter(({ watts }) => watts > 0).sort((a, b) => b.watts - a.watts);
-        for (const workload of drawing.slice(0, LAYERS_MAX)) this.#addLayer(keyOf(workload), titleOf(workload));
+        this.#now = new Map(drawing.slice(0, KEPT_MAX).map((workload) => [keyOf(workload), workload.watts]));
+        for (const workload of drawing.slice(0, LAYERS_MAX))
+            this.#addLayer(keyOf(workload), titleOf(workload), workload.watts);
         const watts = new Map();
         let others = 0;
-        for (const workload of drawing) {
+        for (const [at, workload] of drawing.entries()) {
             const key = keyOf(workload);
-            if (this.#names.has(key)) watts.set(key, workload.watts);
+            if (at < KEPT_MAX || this.#names.has(key)) watts.set(key, workload.watts);
             else others += workload.watts;
         }
         append(this.#booked, {
@@ -55,13 +64,27 @@ export class Timeline {
         if (measured !== undefined) append(this.#measured, { t: node.time, watts: measured });
     }
 
-    #addLayer(key, name) {
+    // What draws much now counts like what drew much in the hour.
+    #weightOf(key) {
+        return Math.max(this.#means.get(key) ?? 0, this.#now.get(key) ?? 0);
+    }
+
+    #addLayer(key, name, watts) {
         if (!this.#names.has(key)) {
-            if (this.#order.length >= LAYERS_MAX) return;
+            if (this.#order.length >= LAYERS_MAX && !this.#freeLayer(Math.max(watts, this.#weightOf(key)))) return;
             this.#order.push(key);
             this.#order.sort(); // the same on each visit
         }
         this.#names.set(key, name);
+    }
+
+    // Takes the layer of the least, if it is clearly less than these watts, so that layers do not come and go.
+    #freeLayer(watts) {
+        const least = this.#order.reduce((a, b) => (this.#weightOf(b) < this.#weightOf(a) ? b : a));
+        if (watts <= LARGER * this.#weightOf(least)) return false;
+        this.#order.splice(this.#order.indexOf(least), 1);
+        this.#names.delete(least);
+        return true;
     }
 
     // What is known of each time, in order: { t, index of the history or sample, measured }.
@@ -90,6 +113,12 @@ export class Timeline {
         for (const { t, watts } of this.#measured)
             if (t > measuredEnd + interval / 2) points.push({ t, measured: watts });
         return points.sort((a, b) => a.t - b.t);
+    }
+
+    #othersOf({ watts, others }) {
+        let total = others;
+        for (const [key, value] of watts) if (!this.#names.has(key)) total += value;
+        return total;
     }
 
     // { x, layers: [{ key, name, values }] from the bottom, booked, measured }, of the last seconds.
@@ -125,7 +154,7 @@ export class Timeline {
         ];
         layers.push({
             key: 'others',
-            values: values(history && sumSeries(rest, history.count), ({ others }) => others),
+            values: values(history && sumSeries(rest, history.count), (sample) => this.#othersOf(sample)),
         });
         return {
             x,
@@ -159,6 +188,11 @@ function bridge(x, values) {
         last = i;
     });
     return values;
+}
+
+function mean(values) {
+    const known = values.filter(isNumber);
+    return known.length > 0 ? known.reduce((a, b) => a + b, 0) / known.length : 0;
 }
 
 function sumSeries(series, count) {

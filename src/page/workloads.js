@@ -4,11 +4,12 @@ import { COLUMNS, textOf } from './columns.js';
 import { fillDetails } from './details.js';
 import { byId, element, fill, setAttribute, setHidden, setText } from './dom.js';
 import * as format from './format.js';
-import { OWNERS, OWNER_NAMES, keyOf, nodeWatts, subtitleOf, titleOf, totalJoules } from './node.js';
+import { OWNERS, OWNER_NAMES, keyOf, nodeWatts, subtitleOf, sum, titleOf, totalJoules } from './node.js';
 import { unownedJoules, unownedWatts } from './node.js';
 import { paintSwatch } from './palette.js';
 
 const ROWS_STEP = 100; // shown at once
+const LEAST_JOULES = 0.01; // larger than what doubles lose
 const SORT_AGAIN_MS = 5000; // so that rows do not jump about while somebody reads
 
 const matches = (workload, words) => {
@@ -233,6 +234,12 @@ export class Workloads {
         if (made.details) fillDetails(made.details.firstElementChild, workload, this.#node);
     }
 
+    // Of workloads that --expose leaves out.
+    #hiddenJoules(rows) {
+        const shown = sum([...this.#node.workloads, ...rows.map(({ energy }) => ({ energy_joules: energy }))].map((row) => row.energy_joules));
+        return (totalJoules(this.#node) ?? 0) - (shown ?? 0);
+    }
+
     #showSums() {
         const node = this.#node;
         const rows = OWNERS.map((owner) => ({
@@ -241,6 +248,8 @@ export class Workloads {
             watts: unownedWatts(node, owner),
             energy: unownedJoules(node, owner),
         })).filter(({ energy, key }) => energy > 0 || key === 'idle');
+        const hidden = this.#hiddenJoules(rows);
+        if (hidden >= LEAST_JOULES) rows.push({ key: 'others', name: 'Not exposed', energy: hidden });
         rows.push({ name: 'All meters', watts: nodeWatts(node), energy: totalJoules(node) });
         fill(
             this.#table.tFoot,

@@ -255,6 +255,19 @@ class Table(PageTest):
         self.assertTrue(page.get(shown))
         self.assertEqual(["", "", "0.250 EUR"], page.texts("#workload-table > tbody > tr > td.of-cost"))
 
+    def test_energy_of_workloads_that_are_not_exposed_has_a_row(self):
+        doc = document([workload(i, 10.0) for i in range(3)])
+        hidden = doc["workloads"].pop()
+        page = self.open(self.enter(NodePage(doc)).url)
+        row = "#workload-table > tfoot tr:has(th:has-text('Not exposed')) td.of-energy"
+        self.assertEqual(hidden["energy_joules"], float(page.run("return page.getAttribute(value, 'title')", row).split()[0].replace(",", "")))
+
+    def test_a_name_that_nobody_sees_is_replaced_by_the_id(self):
+        names = ["\u00a0 ", "\ufeff", "\u2028", "\u200b", "", "a b"]
+        page = self.open(self.enter(NodePage(document([workload(i, 10.0 - i, name=name) for i, name in enumerate(names)]))).url)
+        self.assertEqual([f"id-{i:04}" for i in range(5)] + ["a b"], page.texts(NAMES))
+        self.assertEqual([], page.run("return tools.audit(page)"))
+
     def test_the_books_that_do_not_balance_are_told_loudly(self):
         doc = document(self.workloads)
         doc["meters"][0]["imbalance_joules"] = 0.000001
@@ -345,6 +358,55 @@ class Chart(PageTest):
         self.assertIn("stacked, 3.0 s.", page.get("document.getElementById('chart').ariaLabel"))
 
 
+    def table(self, page):
+        """The chart as a table: what is drawn now, by owner."""
+        if not page.get("document.getElementById('chart-data').open"):
+            page.click("#chart-data > summary")
+            page.wait("document.querySelector('#chart-data tbody tr') !== null")
+        return page.get("Object.fromEntries([...document.querySelectorAll('#chart-data tbody tr')].map((row) => "
+                        "[row.cells[0].textContent, row.cells[1].textContent]))")
+
+    def show(self, service, page, doc):
+        service.show(doc)
+        page.wait(f"document.body.dataset.drawn === '{doc['generation']}'")
+
+    def test_who_draws_most_now_takes_the_layers_of_those_that_ended(self):
+        old = [workload(i, 50.0) for i in range(1, 13)]
+        service = self.enter(NodePage(document(old, now=1000.0)))
+        page = self.open(service.url)
+        ended = [{**each, "watts": 0} for each in old]
+        new = [workload(i, 60.0) for i in range(21, 24)]
+        for step in range(2, 5):
+            self.show(service, page, document(ended + new, step, now=1000.0 + step))
+        table = self.table(page)
+        self.assertEqual({"trainer-0021": "60.0 W", "trainer-0022": "60.0 W", "trainer-0023": "60.0 W"},
+                         {name: watts for name, watts in table.items() if name in ("trainer-0021", "trainer-0022", "trainer-0023")})
+        self.assertEqual("0.0 W", table["Other workloads"])  # what the three before them drew
+        self.assert_clean(page)
+
+    def test_a_meter_that_is_lost_holds_up_nobody_s_layers(self):
+        def with_lost(number, lost):
+            doc = document([workload(1, 100.0 + number)], number, now=1000.0 + number)
+            doc["meters"][0]["settled_time"] = doc["time"] - 1
+            doc["meters"].append({**doc["meters"][0], "meter_id": "GPU-1", "gpu": 1, "watts": 0, "settled_time": 1000.0})
+            if lost:
+                del doc["meters"][1]["measured_watts"]
+            return doc
+        service = self.enter(NodePage(with_lost(1, False)))
+        page = self.open(service.url)
+        for number in range(2, 30):
+            service.show(with_lost(number, number > 5))
+        page.wait("document.body.dataset.drawn === '29'")
+        self.assertEqual("129.0 W", self.table(page)["trainer-0001"])
+
+    def test_a_clock_that_is_set_back_does_not_stop_the_chart(self):
+        service = self.enter(NodePage(document([workload(1, 10.0)], now=5000.0)))
+        page = self.open(service.url)
+        for number in range(2, 5):
+            self.show(service, page, document([workload(1, 10.0 * number)], number, now=4000.0 + number))
+        self.assertEqual("40.0 W", self.table(page)["trainer-0001"])
+
+
 class Size(PageTest):
     def test_no_phone_has_to_be_scrolled_sideways(self):
         doc = document([workload(i, 10.0, name="a-very-long-name-of-a-training-job-" * 3 + str(i), cost=1.0, cpu_seconds=5.0) for i in range(5)])
@@ -352,6 +414,7 @@ class Size(PageTest):
         for width in (320, 390):
             page = self.open(service.url, **{**PHONE, "viewport": {"width": width, "height": 700}})
             page.click(f"{NAMES} >> nth=0")
+            page.click("#chart-data > summary")
             self.assertEqual(width, page.get("document.documentElement.scrollWidth"))
 
     def metric(self, page, name):
