@@ -115,10 +115,11 @@ static void put_heading(const struct collected *collected, struct buffer *out)
 {
     const struct totals *totals = &collected->totals;
 
-    words_put(out,
-              "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">%s</th><td></td><th "
-              "scope=\"col\">kWh</th><th scope=\"col\">part</th>",
-              words_is_life(collected) ? "node" : names_by_words[collected->by]);
+    words_put(
+        out,
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>\n<thead><tr><th scope=\"col\">%s</th><td></td><th "
+        "scope=\"col\">kWh</th><th scope=\"col\">part</th>",
+        words_is_life(collected) ? "node" : names_by_words[collected->by]);
     if (totals->has_uncertainty)
         buffer_str(out, "<th scope=\"col\">uncertainty</th>");
     if (totals->has_grams)
