@@ -77,9 +77,10 @@ static int read_request(const struct cli *cli, int64_t now_s, struct collect_opt
     if (options->report.csv && options->json)
         return error_set(err, -EINVAL, "--csv and --json exclude each other");
     if (options->report.step_us % USEC_PER_SEC != 0)
-        return error_set(err, -EINVAL, "--step: only whole seconds are possible");
+        return error_set(err, -EINVAL, "--resolution: only whole seconds are possible");
     request->select = options->report.select ? options->report.select : "";
     request->by = (enum names_by)options->report.by;
+    request->is_recorded = options->report.is_recorded;
     request->job = options->report.job;
     request->pod = options->report.pod;
     request->step_s = (int64_t)(options->report.step_us / USEC_PER_SEC);

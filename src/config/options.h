@@ -95,7 +95,7 @@ struct options {
     struct {                     /* of `report`; texts are NULL where not given */
         const char *server_url, *ca_path, *token_path, *credentials_path, *tenant;
         const char *period, *select, *job, *pod, *html_path, *keep_path;
-        bool is_insecure, csv;
+        bool is_insecure, is_recorded, csv;
         unsigned by; /* enum names_by */
         uint64_t step_us, parallel;
     } report;

@@ -45,6 +45,13 @@ static const char *list_services(size_t index)
     return provider_table[count] ? provider_table[count]->name : NULL;
 }
 
+static const char *list_periods(size_t index)
+{
+    static const char *const words[] = {"today", "yesterday", "this-month", "last-month"};
+
+    return index < ARRAY_SIZE(words) ? words[index] : NULL;
+}
+
 static const char *list_providers(size_t index)
 {
     static const char *const tables[] = {"owid", "global", "constant"};
@@ -270,7 +277,8 @@ static const struct options_flag flags[] = {
     {"period",
      "today, yesterday, this-month, last-month, a date or FROM..TO: days of the local time zone, "
      "both included",
-     OPTIONS_REPORTING, "today", TEXT("PERIOD", option_type_text, report.period, 64)},
+     OPTIONS_REPORTING, "today", TEXT("PERIOD", option_type_text, report.period, 64),
+     NAMES(list_periods)},
     {"by", "what to add up by", OPTIONS_REPORTING, "namespace", WORD("WHAT", report.by, report_by)},
     {"job", "the whole life of a batch job, with its nodes and GPUs; looks back 31 days",
      OPTIONS_REPORTING, NULL, TEXT("ID", option_type_text, report.job, 300)},
@@ -296,8 +304,10 @@ static const struct options_flag flags[] = {
      SWITCH(report.is_insecure)},
     {"select", "only targets with these labels, as in PromQL: 'cluster=\"a\"'", OPTIONS_REPORTING,
      NULL, TEXT("MATCHERS", option_type_text, report.select, 2000)},
-    {"step", "time between two looks at the counters; default: 1m, and up to 1h for many rows",
+    {"resolution", "time between two looks at the counters; default: 1m, and up to 1h for many rows",
      OPTIONS_REPORTING, NULL, DURATION(report.step_us, SEC, 24 * HOUR)},
+    {"recorded", "read the series of the recording rules in docs/report.md, which are fewer",
+     OPTIONS_REPORTING, NULL, SWITCH(report.is_recorded)},
     {"parallel", "requests at the same time", OPTIONS_REPORTING, "4",
      COUNT(report.parallel, 1, 32)},
     {"resume", "directory that keeps answers, so that a report that was interrupted goes on",

@@ -135,7 +135,7 @@ static int set_step(struct collection *c, struct error *err)
     if (period->is_running || collect_is_life(c))
         length_s -= length_s % out->step_s;
     if (length_s % out->step_s != 0)
-        return error_set(err, -EINVAL, "--step: the period is no multiple of it");
+        return error_set(err, -EINVAL, "--resolution: the period is no multiple of it");
     if (length_s == 0)
         return error_set(err, -ENODATA, "the period has just begun: there is nothing yet");
     period->to_s = period->from_s + length_s;

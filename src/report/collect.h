@@ -9,6 +9,7 @@
 struct collect_options {
     const struct server *server;
     const char *select; /* matchers of targets; "" for all */
+    bool is_recorded;   /* the names of recording rules, with "report:" before them */
     enum names_by by;
     const char *job, *pod; /* the life of one; NULL: none */
     struct period period;

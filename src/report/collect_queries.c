@@ -73,6 +73,7 @@ void collect_put_last(const struct collection *c, struct buffer *out, const char
     char range[40];
 
     buffer_str(out, "last_over_time(");
+    buffer_str(out, c->options->is_recorded ? "report:" : "");
     buffer_str(out, name);
     buffer_char(out, '{');
     if (is_workload)

@@ -26,6 +26,13 @@ def labels_of(**labels):
     return "{" + ",".join(f'{key}="{escape(value)}"' for key, value in labels.items() if value != "") + "}"
 
 
+def write_blocks(path, directory):
+    """Of an OpenMetrics file, which is removed."""
+    subprocess.run([prometheus_tool("promtool"), "tsdb", "create-blocks-from", "openmetrics", "--quiet",
+                    "--max-block-duration=768h", path, directory], check=True, timeout=240, stdout=subprocess.DEVNULL)
+    os.remove(path)
+
+
 class Workload:
     def __init__(self, kind, id, begin_s, end_s, name="", namespace="", pod="", watts=300, **info):
         self.kind, self.id, self.name, self.namespace, self.pod = kind, id, name, namespace, pod
@@ -176,7 +183,4 @@ class Fleet:
                 for labels, samples in rows.items():
                     file.write("".join(f"{name}{labels} {value!r} {t_s}\n" for t_s, value in samples))
             file.write("# EOF\n")
-        subprocess.run([prometheus_tool("promtool"), "tsdb", "create-blocks-from", "openmetrics", "--quiet",
-                        "--max-block-duration=768h", path, os.path.join(directory, "data")], check=True, timeout=240,
-                       stdout=subprocess.DEVNULL)
-        os.remove(path)
+        write_blocks(path, os.path.join(directory, "data"))

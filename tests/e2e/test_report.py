@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+import subprocess
 import tempfile
 import unittest
 import urllib.parse
@@ -17,8 +18,8 @@ import zoneinfo
 from collections import defaultdict
 
 from certificates import Authority
-from harness import SOURCE_ROOT, TestCase, main, run
-from made_fleet import GRAMS_PER_KWH, PRICE_PER_KWH, UJ, Fleet, Node, Workload
+from harness import SOURCE_ROOT, TestCase, main, prometheus_tool, run
+from made_fleet import GRAMS_PER_KWH, PRICE_PER_KWH, UJ, Fleet, Node, Workload, labels_of, write_blocks
 from prometheus import Prometheus
 from servers import https
 
@@ -154,7 +155,7 @@ class Month(Reports):
         return sums
 
     def assert_is_ledger(self, by, key_of, step="1h"):
-        found = self.json(MONTH, f"--by={by}", f"--step={step}")
+        found = self.json(MONTH, f"--by={by}", f"--resolution={step}")
         expected = {key: value for key, value in self.ledger_of(key_of).items() if value}
         groups = names_of(found["groups"])
         self.assertEqual(set(expected), {name for name, joules in groups.items() if joules})
@@ -175,7 +176,7 @@ class Month(Reports):
         self.assert_is_ledger("namespace", lambda w: w.namespace)
         self.assert_is_ledger("pod", lambda w: w.pod and f"{w.namespace}/{w.pod}")
         self.assert_is_ledger("image", lambda w: w.info.get("image", ""))
-        found = self.json(MONTH, "--by=node", "--step=1h")
+        found = self.json(MONTH, "--by=node", "--resolution=1h")
         nodes = defaultdict(int)
         for (instance, *_), value in self.fleet.by_workload.items():
             nodes[instance] += value
@@ -183,14 +184,14 @@ class Month(Reports):
             self.assert_joules(nodes[name], joules)
 
     def test_grams_cost_and_uncertainty_are_those_of_the_energy(self):
-        found = self.json(MONTH, "--step=1h")
+        found = self.json(MONTH, "--resolution=1h")
         for row in (*found["groups"], *found["nobody"], found["unseen"], found["total"]):
             self.assertAlmostEqual(row["kwh"] * GRAMS_PER_KWH, row["grams"], delta=1e-6 * row["grams"] + 1e-3)
             self.assertAlmostEqual(row["kwh"] * PRICE_PER_KWH, row["cost"]["EUR"], delta=1e-6)
         self.assert_joules(sum(self.fleet.uncertainty.values()), found["total"]["uncertainty_joules"])
 
     def test_owners_nobody_and_the_unseen_are_the_meters(self):
-        found = self.json(MONTH, "--step=1h")
+        found = self.json(MONTH, "--resolution=1h")
         rows = [*found["groups"], *found["nobody"], found["unseen"]]
         self.assertAlmostEqual(found["total"]["joules"], sum(row["joules"] for row in rows), delta=0.1)
         self.assertAlmostEqual(found["total"]["joules"], sum(row["joules"] for row in found["by_node"]), delta=0.1)
@@ -201,7 +202,7 @@ class Month(Reports):
             self.assertAlmostEqual(row["joules"], sum(row["parts"]), delta=1e-6 * abs(row["joules"]) + 0.1)
 
     def test_what_is_missing_is_told_with_its_node_and_times(self):
-        found = self.json(MONTH, "--step=5m")
+        found = self.json(MONTH, "--resolution=5m")
         missing = {(gap["node"], gap["kind"]): gap for gap in found["missing"]}
         self.assertEqual({("n1:9400", "gap"), ("n2:9400", "late"), ("n2:9400", "lost")}, set(missing))
         away = missing["n1:9400", "gap"]
@@ -212,13 +213,13 @@ class Month(Reports):
         self.assertAlmostEqual(FROM_S + 26 * DAY_S, missing["n2:9400", "lost"]["from"], delta=STEP_S)
         self.assertEqual(1, found["restarts"])
         self.assertEqual(0, found["late_joules"])
-        text = self.report(MONTH, "--step=5m")
+        text = self.report(MONTH, "--resolution=5m")
         for part in ("n1:9400: missing for 8 h 55 min", "its counters went on", "it was not seen again", "counters began anew 1 time"):
             self.assertIn(part, text)
 
     def test_periods_that_follow_each_other_add_up_whatever_the_step_is(self):
-        whole = self.json(MONTH, "--step=1h")["total"]["joules"]
-        parts = [self.json(f"--period=2025-10-{part}", "--step=30m")["total"]["joules"]
+        whole = self.json(MONTH, "--resolution=1h")["total"]["joules"]
+        parts = [self.json(f"--period=2025-10-{part}", "--resolution=30m")["total"]["joules"]
                  for part in ("01..2025-10-09", "10..2025-10-20", "21..2025-10-31")]
         # A counter that begins anew costs what was booked since the last look.
         self.assertAlmostEqual(whole, sum(parts), delta=1e-3 * whole)
@@ -227,25 +228,25 @@ class Month(Reports):
         (instance, kind, number), value = max(
             (item for item in self.fleet.by_workload.items() if item[0][1] == "slurm"), key=lambda item: item[1])
         job = next(w for node in self.fleet.nodes for w in node.workloads if (w.kind, w.id) == (kind, number))
-        found = self.json(MONTH, f"--job={number}", "--step=5m")
+        found = self.json(MONTH, f"--job={number}", "--resolution=5m")
         self.assertEqual([instance], [group["name"] for group in found["groups"]])
         self.assert_joules(value, found["total"]["joules"])
         self.assertAlmostEqual(job.begin_s, found["total"].get("first", found["groups"][0]["first"]), delta=STEP_S)
         self.assertAlmostEqual(job.end_s, found["groups"][0]["last"], delta=STEP_S)
         (gpu,) = found["gpus"]
         self.assertEqual((f"GPU-{instance[:2]}-0", "NVIDIA H200, GPU 0"), (gpu["name"], gpu["about"]))
-        text = self.report(MONTH, f"--job={number}", "--step=5m")
+        text = self.report(MONTH, f"--job={number}", "--resolution=5m")
         self.assertIn(f"Job {number}", text)
         self.assertIn("NVIDIA H200, GPU 0", text)
         self.assertIn("is not there in this period", self.report(MONTH, "--job=nobody", status=1))
 
     def test_the_life_of_a_pod_is_of_its_namespace_only(self):
-        found = self.json(MONTH, "--pod=web/train-1", "--step=5m")
+        found = self.json(MONTH, "--pod=web/train-1", "--resolution=5m")
         self.assert_joules(self.fleet.by_workload["n1:9400", "pod", f"{1:064x}"], found["total"]["joules"])
-        self.assertEqual(0, len(self.json(MONTH, "--pod=ml/train-1", "--step=5m")["groups"]))
+        self.assertEqual(0, len(self.json(MONTH, "--pod=ml/train-1", "--resolution=5m")["groups"]))
 
     def test_csv_has_every_row_and_no_formula(self):
-        text = self.report(MONTH, "--by=user", "--step=1h", "--csv")
+        text = self.report(MONTH, "--by=user", "--resolution=1h", "--csv")
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
         self.assertEqual(["nobody"] * 4 + ["total"] + ["workload"] * (len(USERS) + 1), sorted(row["account"] for row in rows))
         names = {row["name"] for row in rows if row["account"] == "workload"}
@@ -262,19 +263,19 @@ class Month(Reports):
                             (("--server=http://192.0.2.1", f"--server.token-file={self.write('token', b'x')}"), "https"),
                             (("--server.token-file=/nonexistent",), "--server.token-file")):
             self.assertIn(text, self.report(*flags, status=2))
-        self.assertIn("no multiple", self.report(MONTH, "--step=7m", status=1))
+        self.assertIn("no multiple", self.report(MONTH, "--resolution=7m", status=1))
         self.assertIn("has no wattribute", self.report("--period=2024-05-05", status=1))
         self.assertIn("parse error", self.report(MONTH, "--select=a b", status=1))
 
     def test_a_selection_leaves_out_other_targets(self):
-        found = self.json(MONTH, "--by=node", "--step=1h", '--select=instance="n2:9400"')
+        found = self.json(MONTH, "--by=node", "--resolution=1h", '--select=instance="n2:9400"')
         self.assertEqual(["n2:9400"], [group["name"] for group in found["groups"]])
         self.assertEqual(1, found["nodes"])
 
     def test_what_a_server_refuses_is_asked_in_smaller_parts_and_trouble_is_waited_for(self):
-        expected = self.json(MONTH, "--by=user", "--step=1h")
+        expected = self.json(MONTH, "--by=user", "--resolution=1h")
         with Refusing(self.prometheus.address, points=45, trouble=[503, 429, 500, 502, 503]) as proxy:
-            found = self.json(MONTH, "--by=user", "--step=1h", "--server.tenant=a", url=proxy.url)
+            found = self.json(MONTH, "--by=user", "--resolution=1h", "--server.tenant=a", url=proxy.url)
             self.assertGreater(proxy.refused, 3)
             self.assertEqual({"a"}, proxy.tenants)
         found["server"] = expected["server"]
@@ -282,7 +283,7 @@ class Month(Reports):
 
     def test_a_report_that_was_interrupted_goes_on_where_it_stopped(self):
         kept = self.path("kept")
-        flags = (MONTH, "--by=user", "--step=1h", f"--resume={kept}")
+        flags = (MONTH, "--by=user", "--resolution=1h", f"--resume={kept}")
         expected = self.json(*flags[:3])
         with Refusing(self.prometheus.address, left=40) as proxy:
             self.report(*flags, url=proxy.url, status=1)
@@ -307,7 +308,7 @@ class Month(Reports):
         authority = Authority(self.directory)
         certificate = authority.certify("server", "IP:127.0.0.1", purpose="serverAuth")
         token = self.write("token", b"s3cret\n")
-        flags = ("--period=2025-10-05", "--step=1h", "--json")
+        flags = ("--period=2025-10-05", "--resolution=1h", "--json")
         with Refusing(self.prometheus.address, token="s3cret", certificate=certificate) as proxy:
             self.assertIn("--server.ca-file", self.report(*flags, f"--server.token-file={token}", url=proxy.url, status=1))
             trusting = (*flags, f"--server.ca-file={authority.crt}")
@@ -323,6 +324,39 @@ class Month(Reports):
             self.assertIn("403", self.report(MONTH, url=url, status=1))
 
 
+    def record(self, rules, from_s, to_s):
+        """What Prometheus would record by these rules every 5 minutes; its own tool takes minutes for a week."""
+        self.assertEqual(15, len(rules))
+        lines = []
+        for name, expression in rules:
+            for row in self.prometheus.api("query_range", query=expression, start=from_s, end=to_s, step=STEP_S)["result"]:
+                labels = labels_of(**{key: value for key, value in row["metric"].items() if key != "__name__"})
+                lines += [f"{name}{labels} {value} {t_s}\n" for t_s, value in row["values"]]
+        path = self.write("recorded.om", "".join([*lines, "# EOF\n"]).encode())
+        write_blocks(path, self.path("data"))
+
+    def test_the_recording_rules_of_the_manual_give_the_same(self):
+        with open(os.path.join(SOURCE_ROOT, "docs/report.md")) as file:
+            (rules,) = re.findall(r"^```yaml\n(.*?)^```$", file.read(), re.DOTALL | re.MULTILINE)
+        path = self.write("rules.yml", rules.encode())
+        subprocess.run([prometheus_tool("promtool"), "check", "rules", path], check=True, timeout=60, capture_output=True)
+        self.record(re.findall(r"- record: (\S+)\n *expr: (.+)\n", rules), FROM_S - STEP_S, FROM_S + 14 * DAY_S)
+        flags = ("--period=2025-10-01..2025-10-14", "--by=job", "--resolution=1h")
+        expected = self.json(*flags)
+        with Prometheus(self.directory) as recorded:
+            url = f"http://{recorded.address}"
+            self.report(*flags, url=url, status=1)
+            found = self.json(*flags, "--recorded", url=url)
+        for name, joules in names_of(expected["groups"]).items():
+            self.assertAlmostEqual(joules, names_of(found["groups"])[name], delta=1e-9 * joules + 1e-3)
+        for part in ("joules", "grams", "uncertainty_joules", "cost", "parts"):
+            self.assertEqual(json.dumps(expected["total"][part])[:9], json.dumps(found["total"][part])[:9])
+        # A rule sees a node for as long as Prometheus looks back, which is 5 minutes.
+        self.assertEqual([(gap["node"], gap["kind"], gap["to"]) for gap in expected["missing"]],
+                         [(gap["node"], gap["kind"], gap["to"]) for gap in found["missing"]])
+        self.assertEqual(1, found["restarts"])
+
+
 class Page(Reports):
     """Needs a browser, and is skipped without."""
 
@@ -335,7 +369,7 @@ class Page(Reports):
 
     def test_it_asks_nobody_has_no_script_and_shows_hostile_names_as_text(self):
         path = self.path("report.html")
-        self.report(MONTH, "--by=user", "--step=1h", f"--html={path}")
+        self.report(MONTH, "--by=user", "--resolution=1h", f"--html={path}")
         with open(path) as file:
             text = file.read()
         self.assertNotIn("<script", text)
@@ -354,7 +388,7 @@ class Page(Reports):
 
     def test_the_table_has_the_figures_of_the_json(self):
         path = self.path("report.html")
-        found = json.loads(self.report(MONTH, "--by=user", "--step=1h", "--json", f"--html={path}"))
+        found = json.loads(self.report(MONTH, "--by=user", "--resolution=1h", "--json", f"--html={path}"))
         with self.browser.open(f"file://{path}") as page:
             shown = dict(zip(page.texts("tbody th bdi"), page.texts("tbody td:nth-child(3)")))
             for group in found["groups"]:
@@ -365,7 +399,7 @@ class Page(Reports):
         path = self.path("report.html")
         (_, _, number), _ = max(self.fleet.by_workload.items(), key=lambda item: item[1] * (item[0][1] == "slurm"))
         for flags in ((MONTH, f"--job={number}"), ("--period=2025-10-26", "--by=job")):
-            self.report(*flags, "--step=1h", f"--html={path}")
+            self.report(*flags, "--resolution=1h", f"--html={path}")
             with self.browser.open(f"file://{path}") as page:
                 self.assertEqual([], page.problems())
                 self.assertEqual([], page.run("return tools.audit(page)"))
@@ -373,7 +407,8 @@ class Page(Reports):
     @unittest.skipUnless(os.environ.get("UPDATE_PICTURES"), "set UPDATE_PICTURES=1 to take the picture again")
     def test_picture(self):
         path = self.path("report.html")
-        self.report(MONTH, "--by=account", "--step=5m", f"--html={path}")
+        self.report(MONTH, "--by=account", "--resolution=5m", f"--html={path}")
+        print(self.report(MONTH, "--by=account", "--resolution=5m"))  # for docs/report.md
         with self.browser.open(f"file://{path}", viewport={"width": 1100, "height": 1000}) as page:
             page.picture(os.path.join(SOURCE_ROOT, "docs/pictures/report.png"), fullPage=True)
 
@@ -397,7 +432,7 @@ class Fleet200(Reports):
         cls.serve(made_day)
 
     def test_a_day_of_200_nodes_is_what_the_ledger_has(self):
-        found = self.json("--period=2025-10-01", "--by=user", "--step=10m")
+        found = self.json("--period=2025-10-01", "--by=user", "--resolution=10m")
         expected = defaultdict(int)
         users = {(w.kind, w.id): w.info["user"] for node in self.fleet.nodes for w in node.workloads}
         for (_, *key), value in self.fleet.by_workload.items():
