@@ -76,9 +76,12 @@ static int find_life(struct collection *c, struct error *err)
     const struct fetch_consumer consumer = {.take = take_hosts, .context = c};
     struct period *period = &c->out->period;
     int64_t hours = (period->to_s - period->from_s + HOUR_S - 1) / HOUR_S;
-    struct fetch_task task = {
-        NULL,     period->from_s + HOUR_S, period->from_s + hours * (int64_t)HOUR_S, HOUR_S, ASK_COUNT,
-        ASK_COUNT};
+    struct fetch_task task = {NULL,
+                              period->from_s + HOUR_S,
+                              period->from_s + hours * (int64_t)HOUR_S,
+                              HOUR_S,
+                              ASK_COUNT,
+                              ASK_COUNT};
     struct buffer text;
     int r;
 

@@ -101,6 +101,17 @@ static int keep_answer(struct fetcher *f, struct fetched *fetched, struct answer
     return 0;
 }
 
+/* What is not there was named wrongly, unless it has answered before. */
+static bool may_work_later(struct fetcher *f, int r)
+{
+    bool has_answered;
+
+    pthread_mutex_lock(&f->lock);
+    has_answered = f->progress->requests > 0;
+    pthread_mutex_unlock(&f->lock);
+    return r == -EAGAIN || r == -E2BIG || (r == -ECONNREFUSED && has_answered);
+}
+
 static int fetch_task(struct fetcher *f, struct server_connection *connection,
                       const struct fetch_task *task, struct fetched *fetched, struct error *err)
 {
@@ -122,7 +133,7 @@ static int fetch_task(struct fetcher *f, struct server_connection *connection,
         } else if (r == -E2BIG && points > 1) {
             shrink(f, task, points);
             r = pause_thread(f, 0) ? 0 : -ECANCELED;
-        } else if ((r == -EAGAIN || r == -E2BIG) && ++attempt < ATTEMPTS) {
+        } else if (may_work_later(f, r) && ++attempt < ATTEMPTS) {
             pthread_mutex_lock(&f->lock);
             f->progress->retries++;
             pthread_mutex_unlock(&f->lock);

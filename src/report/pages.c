@@ -45,7 +45,7 @@ static int by_name(const void *a, const void *b)
 /* The same for a page and its rows, in whatever order the server writes labels. */
 static bool put_key(const struct answer_series *series, struct buffer *key)
 {
-    struct answer_label labels[ANSWER_LABELS_MAX];
+    struct answer_label labels[ANSWER_LABELS_MAX] = {{0}};
     size_t count = 0;
 
     for (size_t i = 0; i < series->label_count; i++)

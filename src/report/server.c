@@ -343,8 +343,9 @@ static int explain_failure(int r, const struct error *why, struct error *err)
     case EFBIG:
     case ETIMEDOUT:
         return error_set(err, -E2BIG, "%.900s", why->text);
+    case ENOENT:
     case ECONNREFUSED:
-        return error_set(err, -EAGAIN, "%.700s; name the server with --server", why->text);
+        return error_set(err, -ECONNREFUSED, "%.700s; name the server with --server", why->text);
     case EPROTO:
         return error_set(err, -EAGAIN, "%.900s", why->text);
     case EKEYREJECTED:

@@ -51,6 +51,7 @@ struct server_query {
  *
  * -E2BIG   too much was asked at once: ask for less
  * -EAGAIN  it may work later
+ * -ECONNREFUSED  nobody is there: it may work later if it did before
  *
  * or another errno; with a text. *ret_was_kept: it was not asked again. May block for minutes.
  */

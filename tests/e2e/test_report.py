@@ -8,6 +8,7 @@ import http.client
 import io
 import json
 import os
+import pty
 import random
 import re
 import subprocess
@@ -18,7 +19,7 @@ import zoneinfo
 from collections import defaultdict
 
 from certificates import Authority
-from harness import SOURCE_ROOT, TestCase, main, prometheus_tool, run
+from harness import SOURCE_ROOT, TestCase, binary, main, prometheus_tool, run
 from made_fleet import GRAMS_PER_KWH, PRICE_PER_KWH, UJ, Fleet, Node, Workload, labels_of, write_blocks
 from prometheus import Prometheus
 from servers import https
@@ -318,10 +319,23 @@ class Month(Reports):
             found = json.loads(self.report(*flags, "--server.insecure", f"--server.token-file={token}", url=proxy.url))
             self.assertGreater(found["total"]["joules"], 0)
 
-    def test_a_server_that_does_not_answer_is_named(self):
+    def test_a_server_that_is_not_there_or_wants_another_user_is_named_at_once(self):
         with Refusing(self.prometheus.address, left=0) as proxy:
             url = proxy.url
             self.assertIn("403", self.report(MONTH, url=url, status=1))
+        self.assertIn("name the server with --server", self.report(MONTH, url=url, status=1))
+
+    def test_a_terminal_shows_how_far_it_is_and_nothing_else_does(self):
+        flags = [binary(), "report", f"--server={self.url}", MONTH, "--resolution=1h", "--csv"]
+        ours, theirs = pty.openpty()
+        done = subprocess.run(flags, stdout=subprocess.PIPE, stderr=theirs, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S, check=True)
+        os.close(theirs)
+        shown = os.read(ours, 1 << 16).decode()
+        os.close(ours)
+        self.assertRegex(shown, r"\[#+ *\] \d+/\d+, \d+\.\d million samples")
+        self.assertTrue(shown.endswith("\r\x1b[K"), repr(shown[-40:]))  # and takes it away
+        again = subprocess.run(flags, capture_output=True, timeout=TIMEOUT_S, check=True)
+        self.assertEqual((done.stdout, b""), (again.stdout, again.stderr))
 
 
     def record(self, rules, from_s, to_s):
