@@ -26,6 +26,7 @@ struct missing {
     enum missing_kind kind;
     int64_t from_s, to_s;
     bool has_restarted; /* after a gap; else its counters went on, and nothing is lost */
+    bool is_fresh;      /* late, because its exporter began then */
 };
 
 struct collected {

@@ -31,6 +31,7 @@ static bool add_missing(struct collected *collected, const struct page *page,
         .from_s = collected_window_end(collected, MAX(from, 0)),
         .to_s = collected_window_end(collected, to),
         .has_restarted = kind == MISSING_GAP && page_restarted(page, from, to + 1),
+        .is_fresh = kind == MISSING_LATE && page_is_fresh(&collected->pages, page),
     };
 
     if (missing.to_s - missing.from_s <= TOLD_S)

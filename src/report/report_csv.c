@@ -26,15 +26,15 @@ static void put_row(const struct collected *collected, const char *account, cons
     put_text(out, name);
     buffer_char(out, ',');
     put_text(out, total->about);
-    words_put(out, ",%.9g,%.9g", total->joules / 3.6e6, total->joules);
+    words_put(out, ",%.12g,%.12g", total->joules / 3.6e6, total->joules);
     for (size_t i = 0; i < TOTALS_METERS; i++)
-        words_put(out, ",%.9g", total->meter_joules[i]);
+        words_put(out, ",%.12g", total->meter_joules[i]);
     if (totals->has_uncertainty)
-        words_put(out, ",%.9g", total->uncertainty_joules);
+        words_put(out, ",%.12g", total->uncertainty_joules);
     if (totals->has_grams)
-        words_put(out, ",%.9g", total->grams);
+        words_put(out, ",%.12g", total->grams);
     for (size_t i = 0; i < totals->currency_count; i++)
-        words_put(out, ",%.9g", total->cost[i]);
+        words_put(out, ",%.12g", total->cost[i]);
     buffer_str(out, "\r\n");
 }
 

@@ -84,6 +84,8 @@ static void put_missing(const struct collected *collected, struct buffer *out)
         json_member(out, "kind", kinds[missing->kind]);
         put_double(out, "from", (double)missing->from_s);
         put_double(out, "to", (double)missing->to_s);
+        if (missing->kind == MISSING_LATE)
+            json_member_bool(out, "began_then", missing->is_fresh);
         if (missing->kind == MISSING_GAP)
             json_member_bool(out, "counters_began_anew", missing->has_restarted);
         buffer_char(out, '}');

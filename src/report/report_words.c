@@ -163,7 +163,8 @@ static void describe_missing(const struct missing *missing, char text[WORDS_BYTE
     words_duration(missing->to_s - missing->from_s, duration);
     snprintf(text, WORDS_BYTES, "%.120s: missing for %s, from %s to %s: %s", missing->page->title,
              duration, from, to,
-             missing->kind == MISSING_LATE   ? late
+             missing->is_fresh               ? "its exporter began then"
+             : missing->kind == MISSING_LATE ? late
              : missing->kind == MISSING_LOST ? "it was not seen again; nothing was estimated for it"
              : missing->has_restarted
                  ? "its counters began anew; what it booked meanwhile is lost, and nothing was "

@@ -11,15 +11,17 @@ import os
 import pty
 import random
 import re
+import struct
 import subprocess
 import tempfile
+import time
 import unittest
 import urllib.parse
 import zoneinfo
 from collections import defaultdict
 
 from certificates import Authority
-from harness import SOURCE_ROOT, TestCase, binary, main, prometheus_tool, run
+from harness import H200_TRACE, SOURCE_ROOT, Exporter, TestCase, binary, main, prometheus_tool, run, wait_until
 from made_fleet import GRAMS_PER_KWH, PRICE_PER_KWH, UJ, Fleet, Node, Workload, labels_of, write_blocks
 from prometheus import Prometheus
 from servers import https
@@ -418,13 +420,17 @@ class Page(Reports):
                 self.assertEqual([], page.problems())
                 self.assertEqual([], page.run("return tools.audit(page)"))
 
-    @unittest.skipUnless(os.environ.get("UPDATE_PICTURES"), "set UPDATE_PICTURES=1 to take the picture again")
-    def test_picture(self):
+    def test_the_picture_of_the_manual_can_be_taken(self):
+        is_update = os.environ.get("UPDATE_PICTURES") == "1"
         path = self.path("report.html")
-        self.report(MONTH, "--by=account", "--resolution=5m", f"--html={path}")
-        print(self.report(MONTH, "--by=account", "--resolution=5m"))  # for docs/report.md
+        self.report(MONTH, "--by=account", "--resolution=1h", f"--html={path}")
+        picture = os.path.join(SOURCE_ROOT, "docs/pictures/report.png")
+        taken = picture if is_update else self.path("report.png")
         with self.browser.open(f"file://{path}", viewport={"width": 1100, "height": 1000}) as page:
-            page.picture(os.path.join(SOURCE_ROOT, "docs/pictures/report.png"), fullPage=True)
+            page.picture(taken, fullPage=True)
+        for each in (picture, taken):
+            with open(each, "rb") as file:
+                self.assertEqual((b"\x89PNG", 1100), (file.read(4), struct.unpack(">I", file.read(16)[-4:])[0]))
 
 
 def made_day():
@@ -456,6 +462,34 @@ class Fleet200(Reports):
             self.assert_joules(value, names_of(found["groups"])[name])
         self.assertEqual(200, found["nodes"])
         self.assertEqual(4, len(found["missing"]))
+
+
+class Demo(Reports):
+    """The real exporter, scraped by a real Prometheus."""
+
+    def test_a_report_of_the_demo_has_every_joule_that_was_scraped(self):
+        with Exporter("--replay", H200_TRACE, "--cost.price=0.30", "--cost.currency=EUR") as exporter, \
+                Prometheus(self.directory, wattribute=[exporter.address]) as prometheus:
+            wait_until("all workloads of the demo", lambda: len(prometheus.rows("sum by (id) (wattribute_workload_energy_joules_total) > 0")) >= 6,
+                       60)
+            exporter.stop()
+            ended_s = time.time()
+            wait_until("the look after the last scrape has passed", lambda: time.time() > ended_s + 7, 20)
+            booked = prometheus.rows("sum(max_over_time(wattribute_meter_energy_joules_total[1h]))")[0][1]
+            begin, now = (datetime.datetime.fromtimestamp(t_s, BERLIN) for t_s in (ended_s - 120, ended_s))
+            period = f"--period={begin:%Y-%m-%d}..{now:%Y-%m-%d}"
+            found = {by: self.json(period, f"--by={by}", "--resolution=5s", url=f"http://{prometheus.address}")
+                     for by in ("namespace", "user", "job", "node")}
+        self.assertEqual(1, found["node"]["nodes"])
+        for by, report in found.items():
+            self.assertAlmostEqual(booked, report["total"]["joules"], delta=1e-6 * booked, msg=by)
+            self.assertEqual(0, report["unseen"]["joules"], by)
+            self.assertEqual(0, report["late_joules"])
+            (late,) = report["findings"]
+            self.assertIn("its exporter began then", late)
+        self.assertIn("bob", names_of(found["user"]["groups"]))
+        self.assertIn("4711", names_of(found["job"]["groups"]))
+        self.assertGreater(found["node"]["total"]["cost"]["EUR"], 0)
 
 
 if __name__ == "__main__":

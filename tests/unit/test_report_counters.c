@@ -197,13 +197,16 @@ static void what_is_missing_is_late_a_gap_or_lost(void **state)
     } cases[] = {
         {"ssssssssssssssssssss", NULL, {{0}}, 0},
         {"sss...sssssssssssssss", NULL, {{0}}, 0}, /* too short to tell */
-        {"ss.......sssssssssss", NULL, {{NULL, MISSING_GAP, 0, 7, false}}, 1},
-        {"s........sssssssssss", NULL, {{NULL, MISSING_GAP, 0, 7, false}}, 1},
-        {".........sssssssssss", NULL, {{NULL, MISSING_LATE, 0, 7, false}}, 1},
-        {"#####..........#####", "00000..........11111", {{NULL, MISSING_GAP, 3, 13, true}}, 1},
-        {"sssssssss...........", NULL, {{NULL, MISSING_LOST, 7, 18, false}}, 1},
-        {"ss..................", NULL, {{NULL, MISSING_LOST, 0, 18, false}}, 1},
-        {".......sss.......s..", NULL, {{NULL, MISSING_GAP, 8, 15, false}}, 1},
+        {"ss.......sssssssssss", NULL, {{NULL, MISSING_GAP, 0, 7, false, false}}, 1},
+        {"s........sssssssssss", NULL, {{NULL, MISSING_GAP, 0, 7, false, false}}, 1},
+        {".........sssssssssss", NULL, {{NULL, MISSING_LATE, 0, 7, false, false}}, 1},
+        {"#####..........#####",
+         "00000..........11111",
+         {{NULL, MISSING_GAP, 3, 13, true, false}},
+         1},
+        {"sssssssss...........", NULL, {{NULL, MISSING_LOST, 7, 18, false, false}}, 1},
+        {"ss..................", NULL, {{NULL, MISSING_LOST, 0, 18, false, false}}, 1},
+        {".......sss.......s..", NULL, {{NULL, MISSING_GAP, 8, 15, false, false}}, 1},
     };
 
     (void)state;
