@@ -14,7 +14,7 @@ enum {
     ANSWER_SERIES_MAX = 1 << 20,
     ANSWER_SAMPLES_MAX = 1 << 23,
     ANSWER_DEPTH_MAX = 32, /* of what is skipped */
-    ANSWER_STRINGS_BYTES = 256 << 20,
+    ANSWER_STRINGS_BYTES = 512 << 20,
 };
 
 struct answer_label {

@@ -18,7 +18,8 @@
 enum {
     URL_BYTES = 512,
     REQUEST_BYTES = 64 << 10,
-    REPLY_MAX_BYTES = 48 << 20,
+    /* One look at 10,000 nodes: 600,000 rows with their labels. */
+    REPLY_MAX_BYTES = 256 << 20,
     KEPT_MAX_BYTES = REPLY_MAX_BYTES + REQUEST_BYTES,
     TOKEN_MAX_BYTES = 16 << 10,
     HEADER_BYTES = 32 << 10,
