@@ -204,7 +204,7 @@ static void put_findings(const struct collected *collected, struct buffer *out)
 
     buffer_str(out, "<section class=\"card\"><h2>What is missing</h2>\n");
     if (!words_finding(collected, 0, text)) {
-        buffer_str(out, "<p class=\"notes\">Nothing: every node was seen all the time, no counter "
+        buffer_str(out, "<p class=\"none\">Nothing: every node was seen all the time, no counter "
                         "began anew, and every joule of the meters is above.</p></section>\n");
         return;
     }
@@ -268,7 +268,8 @@ void report_html(const struct collected *collected, const struct report_source *
     size_t unowned_count;
     struct total **rows = totals_sorted(&collected->totals, TOTALS_WORKLOAD);
     struct total **unowned = words_unowned(collected, &unowned_count);
-    char subject[WORDS_BYTES], title[PERIOD_TITLE_BYTES], now[PERIOD_TITLE_BYTES];
+    char subject[WORDS_BYTES], life[WORDS_BYTES];
+    char title[PERIOD_TITLE_BYTES], now[PERIOD_TITLE_BYTES];
 
     words_subject(collected, subject);
     period_title(&collected->period, title);
@@ -277,7 +278,7 @@ void report_html(const struct collected *collected, const struct report_source *
     buffer_str(out, "<header><h1><bdi>");
     chart_put_text(out, subject);
     buffer_str(out, "</bdi></h1><p>");
-    chart_put_text(out, title);
+    chart_put_text(out, words_is_life(collected) && words_life(collected, life) ? life : title);
     buffer_str(out, "</p></header>\n<main>\n");
     if (rows && unowned)
         put_body(collected, rows, unowned, unowned_count, out);

@@ -109,25 +109,12 @@ end:
 static void put_life(const struct collected *collected, struct buffer *out)
 {
     const struct totals *totals = &collected->totals;
-    const struct table *nodes = &totals->accounts[TOTALS_WORKLOAD];
     struct total **devices;
-    int32_t first = INT32_MAX, last = 0;
-    char from[PERIOD_TITLE_BYTES], to[PERIOD_TITLE_BYTES], duration[FIGURE_BYTES];
+    char text[WORDS_BYTES];
 
-    for (size_t i = 0; i < nodes->count; i++) {
-        const struct total *node = nodes->items[i];
-
-        if (node->first_window > 0)
-            first = MIN(first, node->first_window);
-        last = MAX(last, node->last_window);
-    }
-    if (last == 0)
+    if (!words_life(collected, text))
         return;
-    period_moment(collected_window_end(collected, first - 1), from);
-    period_moment(collected_window_end(collected, last), to);
-    words_duration((last - first + 1) * collected->step_s, duration);
-    words_put(out, "  from %s to %s: %s on %zu node%s\n", from, to, duration, nodes->count,
-              PLURAL_S(nodes->count));
+    words_put(out, "  %s\n", text);
     devices = totals_sorted(totals, TOTALS_DEVICE);
     for (size_t i = 0; devices && i < totals->accounts[TOTALS_DEVICE].count; i++) {
         char kwh[FIGURE_BYTES];

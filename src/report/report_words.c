@@ -95,6 +95,29 @@ bool words_is_life(const struct collected *collected)
     return collected->job || collected->pod;
 }
 
+bool words_life(const struct collected *collected, char text[WORDS_BYTES])
+{
+    const struct table *nodes = &collected->totals.accounts[TOTALS_WORKLOAD];
+    char from[PERIOD_TITLE_BYTES], to[PERIOD_TITLE_BYTES], duration[FIGURE_BYTES];
+    int32_t first = INT32_MAX, last = 0;
+
+    for (size_t i = 0; i < nodes->count; i++) {
+        const struct total *node = nodes->items[i];
+
+        if (node->first_window > 0)
+            first = MIN(first, node->first_window);
+        last = MAX(last, node->last_window);
+    }
+    if (last == 0)
+        return false;
+    period_moment(collected_window_end(collected, first - 1), from);
+    period_moment(collected_window_end(collected, last), to);
+    words_duration((last - first + 1) * collected->step_s, duration);
+    snprintf(text, WORDS_BYTES, "from %s to %s: %s on %zu node%s", from, to, duration, nodes->count,
+             PLURAL_S(nodes->count));
+    return true;
+}
+
 void words_subject(const struct collected *collected, char text[WORDS_BYTES])
 {
     if (collected->job)

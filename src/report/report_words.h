@@ -35,3 +35,7 @@ struct total **words_unowned(const struct collected *collected, size_t *ret_coun
 const char *words_reason(const struct total *total);
 
 bool words_is_life(const struct collected *collected);
+
+/* "from 2025-10-11 14:54 to 2025-10-12 08:20: 17 h 26 min on 1 node", of a life. False: it used
+ * nothing. */
+bool words_life(const struct collected *collected, char text[WORDS_BYTES]);

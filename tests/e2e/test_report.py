@@ -419,6 +419,8 @@ class Page(Reports):
             with self.browser.open(f"file://{path}") as page:
                 self.assertEqual([], page.problems())
                 self.assertEqual([], page.run("return tools.audit(page)"))
+                if flags[0] == MONTH:
+                    self.assertRegex(page.text("header p"), r"from 2025-10-\d\d \d\d:00 to 2025-10-\d\d \d\d:00: \d+ h 0 min on 1 node")
 
     def test_the_picture_of_the_manual_can_be_taken(self):
         is_update = os.environ.get("UPDATE_PICTURES") == "1"
