@@ -79,6 +79,14 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
      .help = "compare two reports of 'run': do the commands differ?",
      .examples = "  wattribute diff a.json b.json\n",
      .groups = 1 << OPTIONS_OUTPUT | 1 << OPTIONS_GENERAL},
+    {.name = "report",
+     .run = verb_report,
+     .help = "add up energy, cost and grams of a fleet, from a Prometheus",
+     .examples = "  wattribute report --period=last-month --by=user\n"
+                 "  wattribute report --period=2026-10-01..2026-10-31 --html=october.html\n"
+                 "  wattribute report --job=4711\n"
+                 "  wattribute report --server=https://prometheus.example --by=account --csv\n",
+     .groups = 1 << OPTIONS_REPORTING | 1 << OPTIONS_OUTPUT | 1 << OPTIONS_GENERAL},
     {.name = "completion",
      .run = verb_completion,
      .argument = "bash|zsh|fish",

@@ -28,7 +28,7 @@ struct cli_command {
 #define CLI_STATUSES "0 success; 1 failure; 2 unusable flag, address or file"
 
 /* The first is the default. */
-enum { CLI_COMMANDS = 11 };
+enum { CLI_COMMANDS = 12 };
 extern const struct cli_command cli_commands[CLI_COMMANDS];
 
 enum { CLI_ARGUMENTS_MAX = 64 };
@@ -66,6 +66,7 @@ int verb_check(const struct cli *cli);
 int verb_run(const struct cli *cli);
 int verb_diff(const struct cli *cli);
 int verb_top(const struct cli *cli);
+int verb_report(const struct cli *cli);
 int verb_completion(const struct cli *cli);
 
 /* About one command, or all with NULL. The caller checks buffer_failed. */

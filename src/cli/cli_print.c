@@ -28,6 +28,7 @@ const char *const cli_group_titles[OPTIONS_GROUP_COUNT] = {
     [OPTIONS_PRICES] = "Emissions and cost",
     [OPTIONS_DAEMON] = "Daemon",
     [OPTIONS_SCREEN] = "Screen",
+    [OPTIONS_REPORTING] = "Report",
 };
 
 static const char *or_empty(const char *text)

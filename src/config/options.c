@@ -220,7 +220,7 @@ enum {
     KEY_GROUPS =
         ((1 << OPTIONS_GROUP_COUNT) - 1) &
         ~(1 << OPTIONS_GENERAL | 1 << OPTIONS_RECORDING | 1 << OPTIONS_RUNNING | 1 << OPTIONS_FILE |
-          1 << OPTIONS_OUTPUT | 1 << OPTIONS_DAEMON | 1 << OPTIONS_SCREEN),
+          1 << OPTIONS_OUTPUT | 1 << OPTIONS_DAEMON | 1 << OPTIONS_SCREEN | 1 << OPTIONS_REPORTING),
 };
 
 bool options_flag_is_key(const struct options_flag *flag)

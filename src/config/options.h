@@ -19,7 +19,7 @@
 #include "model/price.h"
 #include "sources/source.h"
 
-enum { OPTIONS_FLAG_MAX = 96, OPTIONS_LIST_MAX = 16 };
+enum { OPTIONS_FLAG_MAX = 128, OPTIONS_LIST_MAX = 16 };
 
 /* Where a value came from, lowest precedence first. */
 enum options_source { OPTIONS_DEFAULT, OPTIONS_ENVIRONMENT, OPTIONS_CONFIG, OPTIONS_COMMAND_LINE };
@@ -92,6 +92,13 @@ struct options {
     const char *daemon_url, *daemon_ca_path, *daemon_credentials_path;
     uint64_t screen_interval_us; /* of `top` */
     bool once;                   /* likewise */
+    struct {                     /* of `report`; texts are NULL where not given */
+        const char *server_url, *ca_path, *token_path, *credentials_path, *tenant;
+        const char *period, *select, *job, *pod, *html_path, *keep_path;
+        bool is_insecure, is_recorded, csv;
+        unsigned by; /* enum names_by */
+        uint64_t step_us, parallel;
+    } report;
 
     /* On the command line only. */
     const char *config_path; /* NULL: none */
@@ -117,6 +124,7 @@ enum options_group {
     OPTIONS_OUTPUT,    /* of what a verb prints */
     OPTIONS_DAEMON,    /* of clients of a running daemon */
     OPTIONS_SCREEN,    /* of `top` alone */
+    OPTIONS_REPORTING, /* of `report` alone */
     OPTIONS_GENERAL,   /* about the command line itself: not in the config file */
     OPTIONS_GROUP_COUNT,
 };

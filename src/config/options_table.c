@@ -30,6 +30,10 @@ static const char *const log_levels[] = {"debug", "info", "warn", "error"};
 static const char *const log_formats[] = {"logfmt", "json"};
 static const char *const compats[] = {"my-gpu-exporter"}; /* bits */
 
+/* As enum names_by. */
+static const char *const report_by[] = {"namespace", "user",  "account", "job",
+                                        "pod",       "image", "node"};
+
 static_assert(sizeof(enum idle_policy) == sizeof(unsigned), "words are stored as unsigned");
 
 static const char *list_services(size_t index)
@@ -39,6 +43,13 @@ static const char *list_services(size_t index)
     while (count < index && provider_table[count])
         count++;
     return provider_table[count] ? provider_table[count]->name : NULL;
+}
+
+static const char *list_periods(size_t index)
+{
+    static const char *const words[] = {"today", "yesterday", "this-month", "last-month"};
+
+    return index < ARRAY_SIZE(words) ? words[index] : NULL;
 }
 
 static const char *list_providers(size_t index)
@@ -262,6 +273,46 @@ static const struct options_flag flags[] = {
     {"interval", "time between two states of the screen", OPTIONS_SCREEN, "2s",
      DURATION(screen_interval_us, 500 * MSEC, HOUR)},
     {"once", "print one table and end", OPTIONS_SCREEN, NULL, SWITCH(once)},
+
+    {"period",
+     "today, yesterday, this-month, last-month, a date or FROM..TO: days of the local time zone, "
+     "both included",
+     OPTIONS_REPORTING, "today", TEXT("PERIOD", option_type_text, report.period, 64),
+     NAMES(list_periods)},
+    {"by", "what to add up by", OPTIONS_REPORTING, "namespace", WORD("WHAT", report.by, report_by)},
+    {"job", "the whole life of a batch job, with its nodes and GPUs; looks back 31 days",
+     OPTIONS_REPORTING, NULL, TEXT("ID", option_type_text, report.job, 300)},
+    {"pod", "the same of a pod", OPTIONS_REPORTING, NULL,
+     TEXT("[NAMESPACE/]NAME", option_type_text, report.pod, 600)},
+    {"csv", "print CSV", OPTIONS_REPORTING, NULL, SWITCH(report.csv)},
+    {"html", "write a page with charts to this file, which needs nothing else", OPTIONS_REPORTING,
+     NULL, PATH("FILE", report.html_path)},
+    {"server", "a Prometheus, Thanos, Mimir or VictoriaMetrics", OPTIONS_REPORTING,
+     "http://localhost:9090", TEXT("URL", option_type_text, report.server_url, 300)},
+    {"server.ca-file",
+     "PEM file with the CA of the server's certificate, or that certificate; default: the system's "
+     "CAs",
+     OPTIONS_REPORTING, NULL, PATH("FILE", report.ca_path)},
+    {"server.token-file", "file with a bearer token for the server", OPTIONS_REPORTING, NULL,
+     PATH("FILE", report.token_path)},
+    {"server.credentials-file",
+     "YAML file with 'username: ...' and 'password: ...' for the server; mode 0600",
+     OPTIONS_REPORTING, NULL, PATH("FILE", report.credentials_path)},
+    {"server.tenant", "tenant of a Mimir or Cortex (X-Scope-OrgID)", OPTIONS_REPORTING, NULL,
+     TEXT("NAME", option_type_text, report.tenant, 300)},
+    {"server.insecure", "skip certificate verification (insecure)", OPTIONS_REPORTING, NULL,
+     SWITCH(report.is_insecure)},
+    {"select", "only targets with these labels, as in PromQL: 'cluster=\"a\"'", OPTIONS_REPORTING,
+     NULL, TEXT("MATCHERS", option_type_text, report.select, 2000)},
+    {"resolution",
+     "time between two looks at the counters; default: 1m, and up to 1h for many rows",
+     OPTIONS_REPORTING, NULL, DURATION(report.step_us, SEC, 24 * HOUR)},
+    {"recorded", "read the series of the recording rules in docs/report.md, which are fewer",
+     OPTIONS_REPORTING, NULL, SWITCH(report.is_recorded)},
+    {"parallel", "requests at the same time", OPTIONS_REPORTING, "4",
+     COUNT(report.parallel, 1, 32)},
+    {"resume", "directory that keeps answers, so that a report that was interrupted goes on",
+     OPTIONS_REPORTING, NULL, PATH("DIR", report.keep_path)},
 
     {"config.file", "YAML file with flags; the command line overrides it", OPTIONS_GENERAL, NULL,
      PATH("FILE", config_path)},

@@ -24,9 +24,9 @@ JOB = """\
 class Prometheus:
     """A server of our own in a private directory, for a with statement; jobs are lists of addresses.
 
-    With `config_text`, that is its configuration."""
+    With `config_text`, that is its configuration. Samples are kept, however old they are."""
 
-    def __init__(self, directory, config_text=None, **jobs):
+    def __init__(self, directory, config_text=None, flags=(), **jobs):
         config = os.path.join(directory, "prometheus.yml")
         with open(config, "w") as file:
             file.write(config_text or CONFIG + "".join(JOB % job for job in jobs.items()))
@@ -34,7 +34,8 @@ class Prometheus:
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 [prometheus_tool("prometheus"), f"--config.file={config}",
-                 f"--storage.tsdb.path={directory}/data", "--web.listen-address=127.0.0.1:0"],
+                 f"--storage.tsdb.path={directory}/data", "--web.listen-address=127.0.0.1:0",
+                 "--storage.tsdb.retention.time=100y", *flags],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=directory)
 
     def __enter__(self):

@@ -106,7 +106,7 @@ class Shell:
 
     def test_every_verb_is_completed(self):
         self.assert_completes(help_tables.verbs(), "")
-        self.assert_completes(["replay", "record"], "re")
+        self.assert_completes(["replay", "record", "report"], "re")
 
     def test_every_flag_of_every_verb_is_completed_and_no_other(self):
         for verb in help_tables.verbs():

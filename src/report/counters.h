@@ -1,0 +1,35 @@
+/* Counters of rows, and by how much each grew: births, restarts, retirements, gaps. Pure. */
+#pragma once
+
+#include "report/pages.h"
+
+struct counter_row {
+    struct table_entry entry;
+    const struct page *page;
+    uint32_t owner; /* the caller's */
+    double last;    /* as of `window` */
+    int32_t window; /* WINDOW_NEVER: not seen yet */
+    char key[];
+};
+
+struct counters {
+    struct table table;
+};
+
+/*
+ * By how much the counter grew in what ends with `window`, of a row whose value is `value` then. A
+ * row that is new
+ *   - on a page that was seen before, was born since: all of it counts
+ *   - on a page that is seen for the first time, counts if the page's books began in the period;
+ *     else only what is added from now on, and *ret_is_late
+ * and one that was there before has begun anew if its page did, if it fell, or if it was missing
+ * from its page for ten minutes: it was retired, and its name came back.
+ */
+double counter_increase(const struct pages *pages, const struct counter_row *row, int32_t window,
+                        double value, bool *ret_is_late);
+
+/* Finds or adds the row of a series; *ret_is_new. NULL: out of memory. */
+struct counter_row *counters_row(struct counters *counters, const struct page *page,
+                                 const struct answer_series *series, bool *ret_is_new);
+
+void counters_done(struct counters *counters);

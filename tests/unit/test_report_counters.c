@@ -1,0 +1,262 @@
+/* report/pages and counters: what of a counter is an increase, drawn as a row over windows. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/macros.h"
+#include "report/collect.h"
+#include "report/counters.h"
+
+enum { STEP_S = 60, FROM_S = 1700000000 };
+
+/*
+ * One character for each window, from the day before the period (-1), the window before it (0) on:
+ * of a page '#' seen, 's' seen, with a state file, '.' not seen; of a row its value as a digit.
+ */
+struct drawing {
+    const char *about;
+    const char *page;
+    const char *starts; /* the number of the process' start; NULL: it is always 0, long ago */
+    const char *meter;  /* NULL: like the row */
+    const char *row;
+    double increase, late;
+};
+
+static struct answer *make_answer(const char *values, char nothing, double unit, double offset)
+{
+    static struct answer_label labels[] = {
+        {"instance", "n1"}, {"meter", "gpu"}, {"kind", "slurm"}, {"id", "1"}};
+    static struct answer_sample samples[64];
+    static struct answer_series series;
+    static struct answer answer;
+    size_t count = 0;
+
+    for (size_t i = 0; values[i]; i++)
+        if (values[i] != nothing && values[i] != '.')
+            samples[count++] = (struct answer_sample){
+                FROM_S + ((double)i - 1) * STEP_S,
+                values[i] >= '0' && values[i] <= '9' ? offset + (values[i] - '0') * unit : 1};
+    series = (struct answer_series){labels, ARRAY_SIZE(labels), 0, count};
+    answer = (struct answer){
+        .series = &series, .series_count = 1, .samples = samples, .sample_count = count};
+    return &answer;
+}
+
+static void take_page(struct pages *pages, const struct drawing *drawing)
+{
+    char seen[64], *c;
+
+    pages->from_s = FROM_S;
+    pages->step_s = STEP_S;
+    assert_int_equal(pages_take_seen(pages, make_answer(drawing->page, '.', 1, 0)), 0);
+    assert_int_equal(pages_take_states(pages, make_answer(drawing->page, '#', 1, 0)), 0);
+    snprintf(seen, sizeof(seen), "%s", drawing->page);
+    for (c = seen; *c; c++)
+        *c = *c == '.' ? '.' : '0';
+    /* Starts are 1000 s apart, of which the first is before the period. */
+    assert_int_equal(pages_take_starts(pages, make_answer(drawing->starts ? drawing->starts : seen,
+                                                          '.', 1000, FROM_S - 500)),
+                     0);
+    assert_int_equal(
+        pages_take_meters(pages,
+                          make_answer(drawing->meter ? drawing->meter : drawing->row, '.', 1, 0)),
+        0);
+}
+
+static void add_row(const struct pages *pages, const char *values, double *ret_increase,
+                    double *ret_late)
+{
+    const struct answer *answer = make_answer(values, '.', 1, 0);
+    struct counters counters = {0};
+    bool is_new, is_late;
+    struct page *page = pages_find(pages, &answer->series[0]);
+    struct counter_row *row;
+
+    assert_non_null(page);
+    row = counters_row(&counters, page, &answer->series[0], &is_new);
+    assert_true(is_new);
+    *ret_increase = *ret_late = 0;
+    for (size_t i = 0; i < answer->sample_count; i++) {
+        int32_t window = pages_window_of(pages, answer->samples[i].t_s);
+        double value = answer->samples[i].value;
+        double increase = counter_increase(pages, row, window, value, &is_late);
+
+        row->last = value;
+        row->window = window;
+        if (window > 0)
+            *ret_increase += increase;
+        if (window > 0 && is_late)
+            *ret_late += value;
+    }
+    counters_done(&counters);
+}
+
+static void an_increase_is_what_was_booked_in_the_period(void **state)
+{
+    static const struct drawing drawings[] = {
+        /*                                           -101234567890123 */
+        {"it was there before", "ss######", NULL, NULL, "22335778", 6, 0},
+        {"what it had before does not count", "ssssssss", NULL, NULL, "55555555", 0, 0},
+        {"born in the period", "ssssssss", NULL, "11111111", "...24444", 4, 0},
+        {"born in the first window", "ssssssss", NULL, "11111111", "..344444", 4, 0},
+        {"born before the period", "ssssssss", NULL, "11111111", ".3344444", 1, 0},
+        {"seen once", "ssssssss", NULL, "11111111", "....6...", 6, 0},
+        {"born while its node was not scraped", "ssss..ss", NULL, "1111..11", "......79", 9, 0},
+        {"a gap in which counters went on", "ssss..ss", NULL, NULL, "1123..78", 7, 0},
+        {"the node was away at the beginning", "s....sss", NULL, NULL, "2....568", 6, 0},
+        {"a restart with a state file", "ssssssss", "00001111", NULL, "11234567", 6, 0},
+        {"a restart without, that a fall shows", "########", "00001111", NULL, "11561347",
+         5 + 6 + 1, 0},
+        {"a restart without, that hides in a gap", "####..##", "0000..11", NULL, "1122..57", 1 + 7,
+         0},
+        {"a new boot with a state file", "ssss..ss", "0000..11", "4444..11", "2222..57", 7, 0},
+        {"a restart and a row that is born then", "########", "00001111", "55551111", ".....256", 6,
+         0},
+        {"it fell alone: it ended and came back", "ssssssss", NULL, "11111111", "11551233", 4 + 3,
+         0},
+        {"a node that is new", "...#####", "...11111", NULL, "...23345", 5, 0},
+        {"a node that is late", "...#####", "...00000", NULL, "...23345", 3, 2},
+        {"a node that is late, with a state file", "...sssss", "...11111", NULL, "...23345", 3, 2},
+        {"born on a late node", "...#####", "...00000", "...11111", ".....345", 5, 0},
+        {"a node that is lost", "ssssss..", NULL, NULL, "112345..", 4, 0},
+        {"a short absence of the row is none", "ssssssss", NULL, "11111111", "112..567", 6, 0},
+        {"a long absence: retired, and a new life", "ssssssssssssssss", NULL, "1111111111111111",
+         "123...........45", 2 - 1 + 1 - 0 + 5 - 1, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(drawings); i++) {
+        struct pages pages = {0};
+        double increase, late;
+
+        take_page(&pages, &drawings[i]);
+        add_row(&pages, drawings[i].row, &increase, &late);
+        if (increase != drawings[i].increase || late != drawings[i].late)
+            fail_msg("%s: %g and %g late, not %g and %g", drawings[i].about, increase, late,
+                     drawings[i].increase, drawings[i].late);
+        pages_done(&pages);
+    }
+}
+
+/* Two reports on one half each have what one on the whole has. */
+static void periods_that_follow_each_other_add_up(void **state)
+{
+    static const char whole[] = "1123567789", meter[] = "1111111111";
+    struct drawing drawing = {NULL, "ssssssssss", NULL, meter, whole, 0, 0};
+    double sum = 0, increase, late;
+
+    (void)state;
+    for (int half = 0; half < 2; half++) {
+        struct pages pages = {0};
+        char row[16] = "";
+
+        snprintf(row, sizeof(row), "%.6s", whole + 4 * half);
+        drawing.page = "ssssss";
+        drawing.meter = "111111";
+        take_page(&pages, &drawing);
+        add_row(&pages, row, &increase, &late);
+        sum += increase;
+        pages_done(&pages);
+    }
+    assert_true(sum == 8);
+}
+
+static void pages_are_found_by_the_labels_of_their_targets(void **state)
+{
+    static struct answer_label with_rows[] = {
+        {"pod", "train-0"}, {"instance", "n1"}, {"exported_namespace", "x"}, {"cluster", "a"}};
+    static struct answer_label other[] = {{"instance", "n1"}, {"cluster", "b"}};
+    static struct answer_label target[] = {
+        {"cluster", "a"}, {"instance", "n1"}, {"version", "1"}, {"namespace", "monitoring"}};
+    struct answer_sample sample = {FROM_S, 1};
+    struct answer_series series = {target, ARRAY_SIZE(target), 0, 1};
+    struct answer answer = {
+        .series = &series, .series_count = 1, .samples = &sample, .sample_count = 1};
+    struct answer_series row = {with_rows, ARRAY_SIZE(with_rows), 0, 1};
+    struct answer_series stranger = {other, ARRAY_SIZE(other), 0, 1};
+    struct pages pages = {.from_s = FROM_S, .step_s = STEP_S};
+    struct page *page;
+
+    (void)state;
+    assert_int_equal(pages_take_seen(&pages, &answer), 0);
+    page = pages_find(&pages, &row);
+    assert_non_null(page);
+    assert_true(page->has_namespace);
+    assert_null(pages_find(&pages, &stranger));
+    assert_string_equal(page->title, "n1");
+    pages_done(&pages);
+}
+
+static void what_is_missing_is_late_a_gap_or_lost(void **state)
+{
+    static const struct {
+        const char *page, *starts;
+        struct missing wanted[3];
+        size_t count;
+    } cases[] = {
+        {"ssssssssssssssssssss", NULL, {{0}}, 0},
+        {"sss...sssssssssssssss", NULL, {{0}}, 0}, /* too short to tell */
+        {"ss.......sssssssssss", NULL, {{NULL, MISSING_GAP, 0, 7, false, false}}, 1},
+        {"s........sssssssssss", NULL, {{NULL, MISSING_GAP, 0, 7, false, false}}, 1},
+        {".........sssssssssss", NULL, {{NULL, MISSING_LATE, 0, 7, false, false}}, 1},
+        {"#####..........#####",
+         "00000..........11111",
+         {{NULL, MISSING_GAP, 3, 13, true, false}},
+         1},
+        {"sssssssss...........", NULL, {{NULL, MISSING_LOST, 7, 18, false, false}}, 1},
+        {"ss..................", NULL, {{NULL, MISSING_LOST, 0, 18, false, false}}, 1},
+        {".......sss.......s..", NULL, {{NULL, MISSING_GAP, 8, 15, false, false}}, 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct drawing drawing = {NULL, cases[i].page, cases[i].starts, "", "", 0, 0};
+        struct collected collected = {
+            .period = {FROM_S, FROM_S + 18 * STEP_S, false}, .step_s = STEP_S, .windows = 18};
+
+        take_page(&collected.pages, &drawing);
+        assert_int_equal(collected_find_missing(&collected), 0);
+        if (collected.missing_count != cases[i].count)
+            fail_msg("%s: %zu missing", cases[i].page, collected.missing_count);
+        for (size_t j = 0; j < cases[i].count; j++) {
+            const struct missing *found = &collected.missing[j], *wanted = &cases[i].wanted[j];
+
+            if (found->kind != wanted->kind || found->has_restarted != wanted->has_restarted ||
+                found->from_s != FROM_S + wanted->from_s * STEP_S ||
+                found->to_s != FROM_S + wanted->to_s * STEP_S)
+                fail_msg("%s: kind %d from %lld to %lld", cases[i].page, (int)found->kind,
+                         (long long)(found->from_s - FROM_S) / STEP_S,
+                         (long long)(found->to_s - FROM_S) / STEP_S);
+        }
+        collected_done(&collected);
+    }
+}
+
+static void the_step_grows_with_the_rows_and_divides_the_period(void **state)
+{
+    static const int64_t DAY_S = 86400;
+    struct period month = {0, 30 * DAY_S, false}, odd = {0, DAY_S + 1800, false};
+    struct period running = {0, DAY_S + 77, true};
+
+    (void)state;
+    assert_int_equal(collect_choose_step(&month, 120), 60);
+    assert_int_equal(collect_choose_step(&month, 1000), 300);
+    assert_int_equal(collect_choose_step(&month, 18000), 3600);
+    assert_int_equal(collect_choose_step(&month, 1e9), 3600);
+    assert_int_equal(collect_choose_step(&odd, 1e9), 1800);
+    assert_int_equal(collect_choose_step(&running, 1e9), 3600);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_increase_is_what_was_booked_in_the_period),
+        cmocka_unit_test(periods_that_follow_each_other_add_up),
+        cmocka_unit_test(pages_are_found_by_the_labels_of_their_targets),
+        cmocka_unit_test(what_is_missing_is_late_a_gap_or_lost),
+        cmocka_unit_test(the_step_grows_with_the_rows_and_divides_the_period),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
