@@ -1,0 +1,1 @@
+{grafanaDashboards+::{},prometheusAlerts+::{groups+:[]}}
