@@ -20,10 +20,12 @@
     // namespace, user, account; `quantity` is energy_joules, emissions_grams or cost.
     budgets: [],
 
+    gapRatio: 0.01,
     unattributedRatio: 0.05,
     unseenRatio: 0.01,
     confidenceRatio: 0.3,
     idleFor: '1h',
+    idleWatts: 1,
     pendingSeconds: 120,
 
     ruleLabels: {},
