@@ -30,16 +30,16 @@ local text = import 'text.libsonnet';
   // last_over_time() sees a series that has ended within the window, also a whole job.
   //
   // What `isKept` is never retired: it continues also if the page did not have it for a while.
-  local increase(name, matchers=[], isKept=false) = |||
-    (%(last)s - %(before)s
-      and %(least)s >= %(before)s)
-    or (%(last)s + clamp_min(%(most)s - %(before)s, 0)
-      and %(least)s < %(before)s and %(most)s > %(last)s)
-    or %(last)s - %(away)s >= 0
-    or (%(last)s
-      and on (%(node)s) wattribute:node:counted)
-    or %(last)s - %(least)s
-  ||| % {
+  local increase(name, matchers=[], isKept=false) = std.join('\n  ', [
+    '(%(last)s - %(before)s',
+    '  and %(least)s >= %(before)s)',
+    'or (%(last)s + clamp_min(%(most)s - %(before)s, 0)',
+    '  and %(least)s < %(before)s and %(most)s > %(last)s)',
+    'or %(last)s - %(away)s >= 0',
+    'or (%(last)s',
+    '  and on (%(node)s) wattribute:node:counted)',
+    'or %(last)s - %(least)s',
+  ]) % {
     node: node,
     last: last(name, matchers),
     before: before(name, matchers),
@@ -49,8 +49,7 @@ local text = import 'text.libsonnet';
     else '(%s unless on (%s) %s)' % [lastBefore(name, matchers), node, before('wattribute_build_info')],
   },
 
-  local indent(lines) = std.strReplace(std.stripChars(lines, '\n'), '\n', '\n  '),
-  local sumBy(labels, expr) = 'sum by (%s) (\n  %s\n)\n' % [text.list(labels), indent(expr)],
+  local sumBy(labels, expr) = 'sum by (%s) (\n  %s\n)\n' % [text.list(labels), expr],
 
   local details = ['node', 'image', 'user', 'account', 'job_id', 'job_name'],
   local described(expr, info) = '%s* on (%s, kind, id) group_left (%s) %s\n' % [expr, node, text.list(details), info],
@@ -165,7 +164,7 @@ local text = import 'text.libsonnet';
         interval: text.duration(config.powerInterval_s),
         rules: [
           rule('wattribute:workload_power_watts:sum', described(
-            power, '(\n  %s\n)' % indent(infoOf(metric('wattribute_workload_info'), metric('wattribute_workload_power_watts'))))),
+            power, '(\n%s)' % infoOf(metric('wattribute_workload_info'), metric('wattribute_workload_power_watts')))),
         ] + levelRules('power_watts', 'sum', []) + [rate('meter', ['meter']), rate('unowned', ['meter', 'owner'])],
       },
     ] + (if config.budgets == [] then [] else [{
