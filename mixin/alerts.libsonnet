@@ -180,7 +180,7 @@ local text = import 'text.libsonnet';
       },
       {
         name: 'wattribute.budgets',
-        interval: '15m',
+        interval: text.duration(config.budgetInterval_s),
         rules: [
           alert('WattributeBudgetExceeded', 'warning', '0m', budget(30, '1'),
                 '%s is over its budget of {{ $labels.quantity }}.' % ofBudget,

@@ -19,6 +19,7 @@
     // Budgets of 30 days: { by: 'namespace', value: 'ml', quantity: 'energy_joules', limit: 3.6e9 }. `by` is a level of the rules:
     // namespace, user, account; `quantity` is energy_joules, emissions_grams or cost.
     budgets: [],
+    budgetInterval_s: 900,
 
     gapRatio: 0.01,
     unattributedRatio: 0.05,

@@ -21,11 +21,11 @@ local text = import 'text.libsonnet';
 
   // What a counter's series counted in the window, the first match of:
   // - it was on the page when the window began, and only grew;
-  // - it was, and began anew (a restart without a state file): up to its highest value, and then from 0. Where that is also the last one,
-  //   the last but one match: what was booked between the last scrapes before and the restart cannot be seen;
+  // - it was, and began anew (a restart without a state file): up to its highest value, and then from 0. Where that is also its last one,
+  //   what it had in the window before the restart cannot be told from what came after;
   // - the node was not scraped when the window began: since the series' last value. A node that comes back is thus counted over the time
   //   that nobody looked, and one that kept its state is not counted twice;
-  // - it is new on the page of a node that counts (`counted` below), or is back after it was retired: from 0;
+  // - it is new on the page of a node that counts (`counted` below), or is back after it was retired: from 0, twice if it began anew;
   // - the node is new, and was booking before: from its first value.
   // last_over_time() sees a series that has ended within the window, also a whole job.
   //
@@ -36,6 +36,8 @@ local text = import 'text.libsonnet';
     'or (%(last)s + clamp_min(%(most)s - %(before)s, 0)',
     '  and %(least)s < %(before)s and %(most)s > %(last)s)',
     'or %(last)s - %(away)s >= 0',
+    'or (%(last)s + %(most)s and %(most)s > %(last)s',
+    '  and on (%(node)s) wattribute:node:counted)',
     'or (%(last)s',
     '  and on (%(node)s) wattribute:node:counted)',
     'or %(last)s - %(least)s',

@@ -15,14 +15,15 @@ from harness import H200_TRACE, SOURCE_ROOT, Exporter, TestCase, Trace, wait_unt
 from prometheus import JOB, Prometheus
 
 INTERVAL_S, DELAY_S = 4, 3
-SITE = '{ _config+:: { interval_s: %d, delay_s: %d, powerInterval_s: 2, lookback_s: 120 } }' % (INTERVAL_S, DELAY_S)
+SITE = """{ _config+:: { interval_s: %d, delay_s: %d, powerInterval_s: 2, lookback_s: 120, budgetInterval_s: 2,
+  budgets: [{ by: "namespace", value: "ml", quantity: "cost", limit: 1e6 }] } }""" % (INTERVAL_S, DELAY_S)
 OF_THE_SITE = ["--pue=1.25", "--emissions.embodied=gpu=28.5", "--cost.price=0.30", "--cost.currency=EUR"]
 EXPORTERS = 3
 BOOKED = "wattribute:%s_energy_joules:increase"
 INTERVALS = 5  # how often the rules are evaluated, at least
 TIMES = {"__range": "1h", "__rate_interval": "10s", "__interval": "1m"}
 CONFIG = """\
-global: {scrape_interval: 1s, scrape_timeout: 1s}
+global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 2s}
 rule_files: [%s/rules.yaml, %s/alerts.yaml]
 scrape_configs:
 """
@@ -127,6 +128,14 @@ class Dashboards(TestCase):
                     self.assertFalse([row for row in rows if row[1] != row[1]], f"not a number: {query}")
                     asked += 1
         self.assertGreater(asked, 100)
+
+    def test_every_query_of_the_manual_has_an_answer(self):
+        with open(f"{SOURCE_ROOT}/docs/dashboards.md") as file:
+            found = re.findall(r"^```promql rules\n(.*?)^```$", file.read(), re.DOTALL | re.MULTILINE)
+        self.assertGreater(len(found), 3)
+        for query in found:
+            with self.subTest(query):
+                self.assertTrue(self.prometheus.rows(query))
 
     def test_no_rule_has_an_error(self):
         rules = [rule for group in self.prometheus.api("rules")["groups"] for rule in group["rules"]]
