@@ -20,8 +20,10 @@ local text = import 'text.libsonnet';
   local lastBefore(name, matchers=[]) = 'last_over_time(%s[%s] offset %s)' % [metric(name, matchers), lookback, start],
 
   // What a counter's series counted in the window, the first match of:
-  // - it began anew (a restart without a state file), so that it was higher than it is: up to its highest value, and then from 0. Where it is
-  //   soon higher than before, what it had until the restart is missing;
+  // - it began anew (a restart without a state file), so that it was higher than it is: up to its highest value, and then from 0; twice from 0
+  //   if it was not there when the window began;
+  // - all books of its node began anew, and it is among them (`restarted` below): from 0. What it had in the window before is missing if it
+  //   is higher now;
   // - it was on the page when the window began, and grew;
   // - the node was not scraped when the window began: since the series' last value. A node that comes back is thus counted over the time
   //   that nobody looked, and one that kept its state is not counted twice;
@@ -33,6 +35,8 @@ local text = import 'text.libsonnet';
   // What `isKept` is never retired: it continues also if the page did not have it for a while.
   local increase(name, matchers=[], isKept=false) = std.join('\n  ', [
     '((%(most)s > %(last)s) + %(last)s - %(before)s)',
+    'or ((%(most)s > %(last)s) + %(last)s and on (%(node)s) %(scraped)s)',
+    'or (%(now)s and on (%(node)s) wattribute:node:restarted)',
     'or (%(last)s - %(before)s >= 0)',
     'or (%(last)s - %(away)s >= 0)',
     'or (%(most)s and on (%(node)s) wattribute:node:counted)',
@@ -40,7 +44,9 @@ local text = import 'text.libsonnet';
   ]) % {
     node: node,
     last: last(name, matchers),
+    now: '%s offset %s' % [metric(name, matchers), delay],
     before: before(name, matchers),
+    scraped: before('wattribute_build_info'),
     least: within('min_over_time', name, matchers),
     most: within('max_over_time', name, matchers),
     away: if isKept then '(%s unless %s)' % [lastBefore(name, matchers), before(name, matchers)]
@@ -104,6 +110,13 @@ local text = import 'text.libsonnet';
     unknown: last('wattribute_meter_unknown_gaps_total'),
   },
 
+  // 1 for each node whose books began anew in the window, or while nobody looked: a meter shows less than before.
+  local restarted = 'group by (%s) (%s < %s)\n' % [
+    node,
+    within('min_over_time', 'wattribute_meter_energy_joules_total'),
+    lastBefore('wattribute_meter_energy_joules_total'),
+  ],
+
   // The details that are on the page, else the last ones that were in the window; one row for each workload.
   local notRetired = ['kind!="retired"'],
   local latestInfo = infoOf(
@@ -146,7 +159,7 @@ local text = import 'text.libsonnet';
       {
         name: 'wattribute.booked',
         interval: interval,
-        rules: [rule('wattribute:node:counted', counted), rule('wattribute:workload_info:latest', latestInfo)]
+        rules: [rule('wattribute:node:counted', counted), rule('wattribute:node:restarted', restarted), rule('wattribute:workload_info:latest', latestInfo)]
                + std.flattenArrays([
                  (if quantities[quantity].unowned then meterRules(quantity) else [])
                  + [workloadRule(quantity)] + levelRules(quantity, 'increase', summedLabels(quantity))
