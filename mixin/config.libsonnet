@@ -1,7 +1,7 @@
 // What a site may want to change: mixin/generate DIRECTORY '{ _config+:: { selector: \'job="power"\' } }'
 {
   _config+:: {
-    // Matchers of every metric of the exporter, and of `up`.
+    // Matchers of every metric of the exporter, and those of `up`.
     selector: '',
     jobSelector: 'job=~".*wattribute"',
 

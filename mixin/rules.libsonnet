@@ -122,7 +122,8 @@ local text = import 'text.libsonnet';
   local latestInfo = infoOf(
     '%s offset %s or on (%s, kind, id) %s'
     % [metric('wattribute_workload_info'), delay, node, last('wattribute_workload_info')],
-    last('wattribute_workload_energy_joules_total', notRetired)),
+    last('wattribute_workload_energy_joules_total', notRetired)
+  ),
 
   local meterRules(quantity) = [
     rule('wattribute:meter_%s:increase' % quantity,
@@ -133,7 +134,8 @@ local text = import 'text.libsonnet';
   local workloadRule(quantity) =
     local labels = workloadLabels + quantities[quantity].labels;
     rule('wattribute:workload_%s:increase' % quantity, described(
-      sumBy(labels, increase('wattribute_workload_%s_total' % quantity, notRetired)), 'wattribute:workload_info:latest')),
+      sumBy(labels, increase('wattribute_workload_%s_total' % quantity, notRetired)), 'wattribute:workload_info:latest'
+    )),
 
   local unseen = |||
     sum by (%(node)s) (wattribute:meter_energy_joules:increase)
@@ -147,12 +149,15 @@ local text = import 'text.libsonnet';
   local power = 'sum by (%s) (%s)\n' % [text.list(workloadLabels), metric('wattribute_workload_power_watts')],
   local rate(what, labels) = rule(
     'wattribute:%s_power_watts:rate5m' % what,
-    'sum by (%s) (rate(%s[5m]))\n' % [text.list(config.nodeLabels + labels), metric('wattribute_%s_energy_joules_total' % what)]),
+    'sum by (%s) (rate(%s[5m]))\n' % [text.list(config.nodeLabels + labels), metric('wattribute_%s_energy_joules_total' % what)]
+  ),
 
-  local budgetRule(budget) = rule(
-    'wattribute:%s_budget:limit' % budget.by,
-    'label_replace(label_replace(vector(%s), "%s", "%s", "", ""), "quantity", "%s", "", "")\n'
-    % [std.toString(budget.limit), budget.by, budget.value, budget.quantity]),
+  local limits(by) = [
+    'label_replace(label_replace(vector(%s), "%s", "%s", "", ""), "quantity", "%s", "", "")'
+    % [std.toString(budget.limit), by, budget.value, budget.quantity]
+    for budget in config.budgets
+    if budget.by == by
+  ],
 
   prometheusRules+:: {
     groups+: [
@@ -175,13 +180,18 @@ local text = import 'text.libsonnet';
         interval: text.duration(config.powerInterval_s),
         rules: [
           rule('wattribute:workload_power_watts:sum', described(
-            power, '(\n%s)' % infoOf(metric('wattribute_workload_info'), metric('wattribute_workload_power_watts')))),
+            power, '(\n%s)' % infoOf(metric('wattribute_workload_info'), metric('wattribute_workload_power_watts'))
+          )),
         ] + levelRules('power_watts', 'sum', []) + [rate('meter', ['meter']), rate('unowned', ['meter', 'owner'])],
       },
     ] + (if config.budgets == [] then [] else [{
            name: 'wattribute.budgets',
            interval: interval,
-           rules: [budgetRule(budget) for budget in config.budgets],
+           rules: [
+             rule('wattribute:%s_budget:limit' % by, std.join('\nor ', limits(by)) + '\n')
+             for by in ['namespace', 'user', 'account']
+             if limits(by) != []
+           ],
          }]),
   },
 }

@@ -10,10 +10,18 @@ function(config)
     g.variable('cluster', 'wattribute_build_info', 'cluster'),
   ], [
     g.statLimit('Imbalance', 'As each exporter recomputes it from its accounts: always 0.', 'joule', 'max(abs(wattribute_ledger_imbalance_joules{%s}))' % s, 0.000001, w=6),
-    g.statLimit('Meters minus owners', 'Of the scraped counters, the largest of all meters; 0 but for rounding.', 'joule',
-                'max(abs(round(%s - %s - %s, 0.000001)))' % [total('meter'), total('workload'), total('unowned')], 0.001, w=6),
-    g.statLimit('Unseen', 'Part of the energy of workloads that came and went between two scrapes.', 'percentunit',
-                'sum(%s) / sum(%s)' % [booked('node', 'unseen_energy_joules'), booked('meter')], 0.01, w=6),
+    g.statLimit('Meters minus owners',
+                'Of the scraped counters, the largest of all meters; 0 but for rounding.',
+                'joule',
+                'max(abs(round(%s - %s - %s, 0.000001)))' % [total('meter'), total('workload'), total('unowned')],
+                0.001,
+                w=6),
+    g.statLimit('Unseen',
+                'Part of the energy of workloads that came and went between two scrapes.',
+                'percentunit',
+                'sum(%s) / sum(%s)' % [booked('node', 'unseen_energy_joules'), booked('meter')],
+                0.01,
+                w=6),
     g.statLimit('Uncounted', 'Booked before a node was first scraped.', 'joule', 'sum(%s) or vector(0)' % booked('node', 'uncounted_energy_joules'), 1, w=6),
     g.table('Energy in the time range', 'Energy = of workloads + unowned + unseen.', [
       ['Energy', 'joule', 'sum by (%s) (%s)' % [node, booked('meter')]],
@@ -21,7 +29,7 @@ function(config)
       ['Unowned', 'joule', 'sum by (%s) (%s)' % [node, booked('unowned')]],
       ['Unseen', 'joule', 'sum by (%s) (%s)' % [node, booked('node', 'unseen_energy_joules')]],
     ]),
-    g.lines('Booked over counted', 'Settled energy over the hardware\'s own counter: 1, but for what is pending at both ends.', 'percentunit', [
+    g.lines('Booked over counted', "Settled energy over the hardware's own counter: 1, but for what is pending at both ends.", 'percentunit', [
       g.target('sum by (instance, meter, meter_id) (rate(wattribute_meter_energy_joules_total{%s}[$__rate_interval])) / (sum by (instance, meter, meter_id) (rate(wattribute_meter_hardware_energy_joules_total{%s}[$__rate_interval])) > 0)' % [s, s], '{{instance}} {{meter}} {{meter_id}}'),
     ]),
     g.lines('Pending', 'Read, and not settled yet.', 'joule', [

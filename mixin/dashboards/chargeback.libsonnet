@@ -29,7 +29,7 @@ function(config)
       ['Cost', 'none', 'topk(100, sum by (namespace, pod, currency) (%s))' % booked('pod', 'cost')],
       ['Energy', 'joule', 'sum by (namespace, pod) (%s)' % booked('pod', 'energy_joules')],
     ]),
-    g.table('Nobody\'s', 'What no workload owns, by reason.', [
+    g.table("Nobody's", 'What no workload owns, by reason.', [
       ['Cost', 'none', 'sum by (owner, currency) (%s)' % booked('unowned', 'cost')],
       ['Energy', 'joule', 'sum by (owner) (%s)' % booked('unowned', 'energy_joules')],
     ], w=12),

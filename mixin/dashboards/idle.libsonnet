@@ -14,7 +14,9 @@ function(config)
   ], [
     g.stat('GPUs given', 'To pods, containers, jobs, units and virtual machines.', 'none', 'count(count by (%s, uuid, gpu_instance) (%s))' % [node, allocated]),
     g.stat('Given and unused', 'No active energy in ten minutes.', 'none', 'count(%s) or vector(0)' % unused),
-    g.stat('GPUs not given', 'Boards that nobody has.', 'none',
+    g.stat('GPUs not given',
+           'Boards that nobody has.',
+           'none',
            'count(wattribute_gpu_info{%s} unless on (%s, uuid) %s) or vector(0)' % [s, node, allocated]),
     g.stat('Idle energy of workloads', 'Their share of the idle level of what they held.', 'joule', 'sum(%s)' % idleEnergy),
     g.stat('Idle energy of nobody', 'Of devices that nobody used.', 'joule', 'sum(%s)' % unownedIdle('energy_joules')),

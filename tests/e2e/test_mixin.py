@@ -55,6 +55,16 @@ class Generated(TestCase):
             count, = re.findall(r"SUCCESS: (\d+) rules found", self.promtool("check", "rules", f"{GENERATED}/{name}.yaml"))
             self.assertGreater(int(count), 20)
 
+    def test_budgets_of_a_site_become_rules_that_do_not_repeat(self):
+        made = self.path("made")
+        budgets = ", ".join(f'{{ by: "{by}", value: "{value}", quantity: "{quantity}", limit: {limit} }}' for by, value, quantity, limit in (
+            ("namespace", "ml", "cost", 2000), ("namespace", "chat", "cost", 20), ("user", "alice", "energy_joules", 3.6e9)))
+        subprocess.run([f"{MIXIN}/generate", made, "{ _config+:: { budgets: [%s] } }" % budgets], check=True, timeout=200)
+        text = self.promtool("check", "rules", f"{made}/rules.yaml")
+        self.assertNotIn("duplicate", text)
+        base, = re.findall(r"SUCCESS: (\d+) rules", self.promtool("check", "rules", f"{GENERATED}/rules.yaml"))
+        self.assertIn(f"SUCCESS: {int(base) + 2} rules found", text)
+
     def test_the_rules_pass_their_tests(self):
         tests = sorted(glob.glob(f"{MIXIN}/tests/*.yaml"))
         self.assertEqual(len(tests), self.promtool("test", "rules", *tests).count("SUCCESS"))
