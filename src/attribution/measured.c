@@ -16,7 +16,7 @@ static bool is_plausible(uint64_t energy_uj, uint64_t elapsed_us)
 }
 
 void measured_take(struct measured *measured, uint64_t t_us, uint64_t counter_uj, uint64_t breaks,
-                   struct history *history)
+                   bool is_modelled, struct history *history)
 {
     uint64_t energy_uj = counter_uj - measured->counter_uj, elapsed_us = t_us - measured->read_us;
     bool is_next = measured->read_us > 0 && breaks == measured->breaks &&
@@ -27,12 +27,13 @@ void measured_take(struct measured *measured, uint64_t t_us, uint64_t counter_uj
         return;
     if (is_next) {
         ledger_power_add(&measured->power, energy_uj, measured->read_us, t_us);
-        history_measure(history, energy_uj, measured->read_us, t_us, measured->is_modelled);
+        history_measure(history, energy_uj, measured->read_us, t_us, is_modelled);
     }
     measured->power.until_us = MIN(measured->power.until_us, t_us); /* the clock was set back */
     measured->counter_uj = counter_uj;
     measured->read_us = t_us;
     measured->breaks = breaks;
+    measured->is_modelled = is_modelled;
 }
 
 bool measured_is_silent(const struct measured *measured, enum meter_kind kind, uint64_t now_us)

@@ -16,7 +16,7 @@ struct measured {
 
 /* Takes a reading. A counter that goes back begins anew. */
 void measured_take(struct measured *measured, uint64_t t_us, uint64_t counter_uj, uint64_t breaks,
-                   struct history *history /* or NULL */);
+                   bool is_modelled, struct history *history /* or NULL */);
 
 /* It was not read for longer than such a meter takes, or never. */
 bool measured_is_silent(const struct measured *measured, enum meter_kind kind, uint64_t now_us);

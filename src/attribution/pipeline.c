@@ -125,8 +125,8 @@ static int measure(struct pipeline *pipeline, uint32_t meter, uint64_t t_us, uin
     if (grow_zeroed(&pipeline->measured, &pipeline->measured_slots, meter + 1,
                     sizeof(*pipeline->measured)) < 0)
         return -ENOMEM;
-    pipeline->measured[meter].is_modelled = is_modelled;
-    measured_take(&pipeline->measured[meter], t_us, counter_uj, breaks, pipeline->history);
+    measured_take(&pipeline->measured[meter], t_us, counter_uj, breaks, is_modelled,
+                  pipeline->history);
     return 0;
 }
 
