@@ -240,11 +240,29 @@ class MpsDays(TestCase):
                 self.assertGreaterEqual(sum(within) / len(within), 0.9)
 
     def test_clients_of_unknown_programs_are_no_worse_off_than_by_an_equal_split(self):
+        within = []
         for day in self.days.values():
-            for row in day.score({})[0]:
+            rows, bookings = day.score({})
+            for row in rows:
                 with self.subTest(row.day, phase=row.phase):
                     self.assertLessEqual(row.whole, row.timeshare + 1)
                     self.assertLessEqual(row.fresh, row.timeshare + 1)
+            within += [abs(b.booked - b.fair) <= b.uncertainty for b in bookings if b.true >= 50]
+        self.assertGreaterEqual(sum(within) / len(within), 0.8)
+
+    def test_beside_an_unknown_process_known_clients_are_told_apart_and_nobody_is_sure(self):
+        for name, beside in (("mps-choose", "simulate_flow-medium"), ("mps-later", "price_options-large")):
+            day = Day(name)
+            [phase] = [phase for phase in day.phases if phase["phase"].endswith("-beside")]
+            [stranger] = [p["pid"] for p in phase["processes"] if p["name"] == beside]
+            rows, bookings = day.score({pid: key for pid, key in day.keys().items() if pid != stranger})
+            with self.subTest(name):
+                [row] = [row for row in rows if row.phase == phase["phase"]]
+                self.assertLessEqual(row.whole, row.timeshare / 2)
+                for booking in bookings:
+                    if booking.phase == phase["phase"]:
+                        self.assertLessEqual(abs(booking.booked - booking.fair), booking.uncertainty, booking)
+                        self.assertLess(booking.confidence, 0.2)
 
     def test_wrong_memories_make_nobody_sure(self):
         for day in self.days.values():

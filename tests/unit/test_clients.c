@@ -106,6 +106,22 @@ static void clients_that_were_always_together_are_charged_equally_with_a_large_e
     assert_true(shares.error[0] > 0.25); /* of a share: hardly any confidence is left */
 }
 
+/* What one draws more, the others draw less: that their sum is known well tells nothing of it. */
+static void that_the_sum_is_known_makes_nobody_surer(void **state)
+{
+    struct clients clients = {0};
+    struct intensity_shares shares;
+
+    (void)state;
+    learn(&clients, A | B, 200, 500);
+    assert_true(divide(&clients, A | B, 200, &shares));
+    assert_true(shares.error[0] > 0.69); /* the root of 1/2, of a share that may be 0 or twice it */
+    clients = (struct clients){0};
+    learn(&clients, A | B | C, 300, 500);
+    assert_true(divide(&clients, A | B | C, 300, &shares));
+    assert_true(shares.error[0] > 0.79);
+}
+
 static void clients_of_which_nothing_is_known_are_charged_by_their_sizes(void **state)
 {
     struct clients clients = {.sizes = {1, 3}};
@@ -552,6 +568,87 @@ static void a_process_beside_mps_is_unmixed_if_known_else_left_to_the_samples(vo
     assert_false(clients_divide(&clients, &strangers, &slot, &shares));
 }
 
+/* Tenants 0 and 1 are clients of tenant 3; tenant 2, whose program nobody knows, takes turns with
+ * them and has so many of 4 samples. */
+static struct slot slot_beside(double a, double b, double stranger, uint8_t won)
+{
+    struct slot slot = mixed_slot(A | B | C | 8, a, b, stranger);
+
+    slot.gpm.units_us[UNIT_SM] += slot.gpm.known_us * stranger * DOUBLES[UNIT_SM];
+    slot.gpm.units_us[UNIT_DRAM] += slot.gpm.known_us * stranger * DOUBLES[UNIT_DRAM];
+    slot.clients = A | B;
+    slot.servers = 8;
+    slot.won[2] = won;
+    slot.won[3] = 4 - won;
+    return slot;
+}
+
+static void beside_an_unknown_process_known_clients_divide_what_samples_leave_them(void **state)
+{
+    static const double amounts[][2] = {{0.5, 0.1}, {0.1, 0.5}, {0.3, 0.3}};
+    struct intensity intensity = known_programs();
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(amounts); i++) {
+        double a = amounts[i][0] * 500, b = amounts[i][1] * 200;
+        struct slot slot = slot_beside(amounts[i][0], amounts[i][1], 0.4, 2);
+        struct clients clients = {0};
+        struct intensity_shares shares;
+
+        for (int k = 0; k < 50; k++)
+            clients_learn(&clients, &intensity, &slot);
+        assert_true(clients_divide(&clients, &intensity, &slot, &shares));
+        assert_shares(&shares, A | B | C);
+        assert_true(fabs(shares.of[2] - 0.5) < 1e-9);
+        assert_true(fabs(shares.of[0] / (shares.of[0] + shares.of[1]) - a / (a + b)) < 0.15);
+        for (uint32_t t = 0; t < 3; t++) /* nobody knows what the stranger draws in its turn */
+            assert_true(shares.error[t] > 0.69);
+    }
+}
+
+static void the_error_of_turns_is_that_of_the_usual_ones(void **state)
+{
+    struct intensity intensity = known_programs();
+    struct clients clients = {0};
+    struct intensity_shares shares;
+    struct slot slot;
+
+    (void)state;
+    for (uint8_t i = 0; i < 100; i++) {
+        slot = slot_beside(0.5, 0.1, 0.4, i % 5);
+        clients_learn(&clients, &intensity, &slot);
+    }
+    slot = slot_beside(0.5, 0.1, 0.4, 4);
+    assert_true(clients_divide(&clients, &intensity, &slot, &shares));
+    assert_true(shares.of[2] == 1 && shares.error[2] > 0.6);
+    slot = slot_beside(0.5, 0.1, 0.4, 0);
+    assert_true(clients_divide(&clients, &intensity, &slot, &shares));
+    assert_true(shares.of[2] == 0 && shares.error[0] > 0.6);
+}
+
+static void beside_an_unknown_process_unknown_clients_are_charged_by_presence(void **state)
+{
+    struct slot slot = slot_beside(0.5, 0.1, 0.4, 2);
+    struct clients clients = {0};
+    struct intensity_shares shares;
+
+    (void)state;
+    assert_false(clients_divide(&clients, &strangers, &slot, &shares));
+    learn(&clients, A, 150, 50);
+    learn(&clients, B, 50, 50);
+    learn(&clients, A | B, 200, 50);
+    assert_true(clients_divide(&clients, &strangers, &slot, &shares));
+    assert_shares(&shares, A | B | C);
+    assert_true(fabs(shares.of[0] / (shares.of[0] + shares.of[1]) - 0.75) < 0.05);
+    slot.clients = A;
+    slot.listed &= ~(uint32_t)B;
+    assert_true(clients_divide(&clients, &strangers, &slot, &shares));
+    assert_shares(&shares, A | C);
+    assert_true(fabs(shares.of[0] - 0.5) < 1e-9 && shares.error[0] > 0.69);
+    slot.won[2] = slot.won[3] = 0; /* then nothing tells them apart */
+    assert_false(clients_divide(&clients, &strangers, &slot, &shares));
+}
+
 static void the_server_of_the_clients_is_charged_nothing(void **state)
 {
     struct intensity intensity = known_programs();
@@ -628,6 +725,7 @@ int main(void)
         cmocka_unit_test(times_alone_show_what_each_client_draws),
         cmocka_unit_test(times_without_a_client_show_as_much),
         cmocka_unit_test(clients_that_were_always_together_are_charged_equally_with_a_large_error),
+        cmocka_unit_test(that_the_sum_is_known_makes_nobody_surer),
         cmocka_unit_test(clients_of_which_nothing_is_known_are_charged_by_their_sizes),
         cmocka_unit_test(
             a_slot_in_which_clients_came_or_went_does_not_show_what_they_draw_together),
@@ -655,6 +753,9 @@ int main(void)
         cmocka_unit_test(programs_that_do_not_explain_the_board_are_charged_by_presence),
         cmocka_unit_test(beside_an_unknown_client_a_known_one_is_charged_by_presence),
         cmocka_unit_test(a_process_beside_mps_is_unmixed_if_known_else_left_to_the_samples),
+        cmocka_unit_test(beside_an_unknown_process_known_clients_divide_what_samples_leave_them),
+        cmocka_unit_test(the_error_of_turns_is_that_of_the_usual_ones),
+        cmocka_unit_test(beside_an_unknown_process_unknown_clients_are_charged_by_presence),
         cmocka_unit_test(the_server_of_the_clients_is_charged_nothing),
         cmocka_unit_test(a_program_that_became_its_neighbour_makes_nobody_sure),
         cmocka_unit_test(amounts_of_the_time_alone_are_no_variation),

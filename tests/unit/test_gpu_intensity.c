@@ -778,6 +778,35 @@ static void who_rests_beside_clients_of_mps_changes_nothing_for_them(void **stat
     pipeline_free(pipeline);
 }
 
+/* 11 and 12 are clients of 10, and 13, which draws less, takes turns with them. Nobody was seen
+ * without the others: samples tell 13 from MPS, and nobody tells the clients apart. */
+static void clients_beside_an_unknown_process_may_have_used_all_or_nothing(void **state)
+{
+    struct simulation simulation = {
+        .gpu = {.idle_watts = 100, .count = 2, .loads = {{400, {0.5}}, {200, {0.2}}}},
+        .pids = {10, 13}};
+    struct pipeline *pipeline = pipeline_with(intensity_options());
+
+    (void)state;
+    identify(pipeline, 0, T0, 10, T0, "mps", "nvidia-cuda-mps-server");
+    simulation_begin(&simulation, pipeline);
+    run_seconds(&simulation, 10, (const double[2]){0});
+    for (int second = 0; second < 60; second++) {
+        list_clients(&simulation, (const uint32_t[4]){11, 12});
+        run_seconds(&simulation, 1, (const double[2]){0.5, 0.5});
+    }
+    pipeline_finish(pipeline);
+    for (uint32_t pid = 11; pid <= 13; pid++) {
+        struct snapshot_process process = process_on(pipeline, 0, pid);
+
+        assert_true(process.active_uj > 1000 * JOULE);
+        assert_true((double)process.uncertain_uj >
+                    (pid == 13 ? 0.6 : 0.9) * (double)process.active_uj);
+        assert_true(confidence(pipeline, pid) < 0.05);
+    }
+    pipeline_free(pipeline);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -809,6 +838,7 @@ int main(void)
         cmocka_unit_test(who_rests_keeps_nobody_from_being_alone_and_pays_nothing),
         cmocka_unit_test(who_wakes_is_charged_from_then_on),
         cmocka_unit_test(who_rests_beside_clients_of_mps_changes_nothing_for_them),
+        cmocka_unit_test(clients_beside_an_unknown_process_may_have_used_all_or_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -259,13 +259,22 @@ static double watts_of(const struct gpu *gpu, const struct activity_sum *sum,
     return unit_watts_of(&gpu->mig->units, units, limit_watts(gpu));
 }
 
+_Static_assert((int)GAINS_MAX == (int)GPU_INSTANCES_MAX, "a gain for each instance");
+
 /* From here on: slots. */
 
 struct slot_part {
     struct slot *slot; /* NULL: the instance is too new */
     double watts;
+    double usual_watts;
     bool is_known;
 };
+
+/* The watts of this activity, as other boards have them. */
+static double usual_watts(const struct gpu *gpu, const double units[UNIT_COUNT])
+{
+    return unit_watts_of(&(struct unit_watts){0}, units, limit_watts(gpu));
+}
 
 static double idle_watts(const struct gpu *gpu, bool context)
 {
@@ -298,12 +307,29 @@ static bool read_slot_parts(const struct gpu *gpu, const struct slot *slot, stru
             double of_part[UNIT_COUNT];
 
             parts[i].watts = watts_of(gpu, &sum, of_part);
+            parts[i].usual_watts = usual_watts(gpu, of_part);
             for (size_t u = 0; u < UNIT_COUNT; u++)
                 units[u] += of_part[u];
         }
         all_known &= parts[i].is_known || slot_workers(part) == 0; /* nobody: it is not read */
     }
     return all_known;
+}
+
+/* Learns how much the programs of each instance draw for what its units do. Those of which none is
+ * listed count as one more. */
+static void learn_gains(struct gpu *gpu, const struct slot_part *parts, double watts)
+{
+    double usual[GAINS_MAX] = {0};
+
+    for (size_t i = 0; i < gpu->mig->count; i++) {
+        uint32_t programs = parts[i].slot ? slot_workers(parts[i].slot) : 0;
+
+        usual[i] = parts[i].usual_watts;
+        gains_follow(&gpu->mig->gains, i,
+                     programs == 0 && usual[i] > 0 ? 1U << TENANT_OTHERS : programs);
+    }
+    gains_learn(&gpu->mig->gains, usual, watts);
 }
 
 static void learn_instance(const struct gpu_instance *instance, const struct slot *slot)
@@ -327,8 +353,10 @@ void gpu_mig_learn_slot(struct gpu *gpu, const struct slot *slot)
     all_known = read_slot_parts(gpu, slot, parts, units, &context);
     idle = idle_watts(gpu, context);
     active = MAX((double)slot->energy_uj / 1e6 / seconds - idle, 0.0);
-    if (all_known)
+    if (all_known) {
         unit_watts_learn(&gpu->mig->units, units, active, limit_watts(gpu));
+        learn_gains(gpu, parts, active);
+    }
     for (size_t i = 0; i < gpu->mig->count; i++)
         total += parts[i].watts;
     for (size_t i = 0; i < gpu->mig->count && all_known; i++) {
@@ -423,8 +451,7 @@ static double unseen_error(const struct gpu *gpu, const struct window *window, u
                            size_t part)
 {
     double seconds = (double)(window->end_us - window->start_us) / 1e6;
-    double explained_j =
-        EXPLAINED_MOST * seconds * unit_watts_of(&(struct unit_watts){0}, units, limit_watts(gpu));
+    double explained_j = EXPLAINED_MOST * seconds * usual_watts(gpu, units);
     double unseen_j = (double)active_uj / 1e6 - explained_j;
 
     for (size_t i = 0; i < parts->count && unseen_j > 0; i++)
@@ -438,7 +465,7 @@ static void divide_active(const struct gpu *gpu, const struct window *window, ui
 {
     struct part_activity activities[GPU_INSTANCES_MAX + 1] = {0};
     struct share shares[GPU_INSTANCES_MAX + 1] = {0};
-    double total = 0, units[UNIT_COUNT] = {0};
+    double total = 0, units[UNIT_COUNT] = {0}, usual[GAINS_MAX] = {0};
     bool is_counted = gpu->samples.are_counted, is_known = false;
 
     if (is_counted)
@@ -447,6 +474,8 @@ static void divide_active(const struct gpu *gpu, const struct window *window, ui
         is_known = weigh_parts(gpu, window, parts, activities);
     for (size_t i = 0; i < parts->count; i++) {
         total += activities[i].watts;
+        if (parts->items[i].instance)
+            usual[i] = usual_watts(gpu, activities[i].units);
         for (size_t u = 0; u < UNIT_COUNT; u++)
             units[u] += activities[i].units[u];
     }
@@ -471,9 +500,11 @@ static void divide_active(const struct gpu *gpu, const struct window *window, ui
                               ? SLICES_ERROR
                               : COUNTED_ERROR * (1 - activities[i].watts / total);
         else if (is_known)
-            part->error = hypot(
-                unit_watts_error(&gpu->mig->units, activities[i].units, units, limit_watts(gpu)),
-                unseen_error(gpu, window, active_uj, units, parts, i));
+            part->error =
+                hypot(MAX(unit_watts_error(&gpu->mig->units, activities[i].units, units,
+                                           limit_watts(gpu)),
+                          gains_error(&gpu->mig->gains, usual, i, activities[i].watts / total)),
+                      unseen_error(gpu, window, active_uj, units, parts, i));
         else
             part->error = activities[i].watts < total ? SLICES_ERROR : 0;
     }

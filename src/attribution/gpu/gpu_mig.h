@@ -9,6 +9,7 @@
 #pragma once
 
 #include "attribution/gpu/idle.h"
+#include "attribution/gpu/intensity/gains.h"
 #include "attribution/gpu/intensity/unit_watts.h"
 #include "model/sample.h"
 #include "model/snapshot.h"
@@ -55,7 +56,8 @@ struct gpu_mig {
     struct gpu_instance instances[GPU_INSTANCES_MAX];
     size_t count;
     struct unit_watts units;
-    bool has_gpm; /* it was read of an instance */
+    struct gains gains; /* of its instances, in their order; on units as other boards have them */
+    bool has_gpm;       /* it was read of an instance */
 };
 
 /* A part of a window: an instance, or the processes of which none is known. */

@@ -17,6 +17,10 @@ static const double PRESENCE_ERROR_US = 0.4 * (double)USEC_PER_SEC;
 /* The same bound of a time share, relative to the energy of the others. */
 static const double TIMESHARE_ERROR = 0.5;
 
+/* Beside clients of MPS nothing is learned of an unknown program: it may draw anything in its time,
+ * as in clients.c. */
+static const double BESIDE_ERROR = 1.3 * 1.414;
+
 /* Of shares by a rule, without a single sample: one may have used everything, or nothing. */
 static const double EQUAL_ERROR = 1000;
 
@@ -70,19 +74,26 @@ static uint32_t claimant_error(double relative)
     return (uint32_t)(CONFIDENCE_ONE * MIN(relative, 1.0) + 0.5);
 }
 
-/* Weighs claimants by time share, as long as nothing better is known. */
+/* Weighs claimants by time share, as long as nothing better is known. Samples do not tell clients
+ * of MPS apart: one of several may have used everything, or nothing. */
 static void weigh_by_samples(struct claimants *claimants, uint64_t unknown_weight, double error)
 {
     double total = (double)unknown_weight;
+    size_t clients = 0;
 
-    for (size_t i = 0; i < claimants->count; i++)
+    for (size_t i = 0; i < claimants->count; i++) {
         total += (double)claimants->items[i].weight;
+        clients += claimants->items[i].is_mps_client;
+    }
     for (size_t i = 0; i < claimants->count; i++) {
         struct claimant *claimant = &claimants->items[i];
+        double of_others = claimant->is_mps_client && clients > 1 ? EQUAL_ERROR
+                           : clients > 0                          ? MAX(error, BESIDE_ERROR)
+                                                                  : error;
 
         claimant->active_weight = claimant->weight;
         if (total > 0)
-            claimant->error = claimant_error(error * (1 - (double)claimant->weight / total));
+            claimant->error = claimant_error(of_others * (1 - (double)claimant->weight / total));
     }
 }
 

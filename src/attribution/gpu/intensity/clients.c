@@ -16,6 +16,11 @@ static const double FADE = 0.9998;  /* per slot: a half-life of about 12 minutes
  * 0.6 (measured, H200). */
 static const double MISFIT_MAX = 0.6, MISFIT_MIN = 0.05;
 static const double JOULES_MAX = 10000; /* what a group's means are worth at most */
+static const double SAMPLES_MAX = 100;  /* what its part of the samples is worth at most */
+
+/* The standard error of a share of time, if what is drawn in it is as uncertain as it is much: the
+ * root of two, times the part of the others. */
+static const double BESIDE_ERROR = 1.414;
 
 /* Errors of unmixing, relative to the energy of the others: less if all were seen alone, and more,
  * with the root of the misfit, if they do not explain the board. */
@@ -161,6 +166,28 @@ static void learn_watts(struct client_group *group, double watts)
         (above * (watts - group->watts) - group->variance) / MIN(group->weight, CLIENT_WEIGHT_MAX);
 }
 
+/* How many samples of a slot the clients and their servers have; the others are of processes beside
+ * MPS, and so many. */
+static double samples_of_clients(const struct slot *slot, double *ret_beside)
+{
+    double of_clients = 0;
+
+    *ret_beside = 0;
+    for (uint32_t t = 0; t < TENANTS_MAX; t++)
+        *((slot->clients | slot->servers) & (1U << t) ? &of_clients : ret_beside) += slot->won[t];
+    return of_clients;
+}
+
+static void learn_beside(struct client_group *group, const struct slot *slot)
+{
+    double beside, samples = samples_of_clients(slot, &beside) + beside;
+
+    if (samples <= 0)
+        return;
+    group->sampled = MIN(group->sampled + samples, SAMPLES_MAX);
+    group->beside += (beside - samples * group->beside) / MAX(group->sampled, samples);
+}
+
 void clients_learn(struct clients *clients, const struct intensity *intensity,
                    const struct slot *slot)
 {
@@ -175,7 +202,7 @@ void clients_learn(struct clients *clients, const struct intensity *intensity,
     if (!slot_read(slot, &reading))
         return;
     is_busy = reading.busy_s >= BUSY_MIN * duration_s;
-    is_unmixed = unmix_slot(intensity, slot, slot_workers(slot), &unmixed, NULL);
+    is_unmixed = unmix_slot(intensity, slot, slot_workers(slot), 0, &unmixed, NULL);
     if (!is_busy && !is_unmixed)
         return;
     for (size_t i = 0; i < clients->count; i++)
@@ -186,6 +213,7 @@ void clients_learn(struct clients *clients, const struct intensity *intensity,
         learn_unmixed(group, &unmixed, watts * duration_s);
         learn_amounts(clients, group->present, &unmixed);
     }
+    learn_beside(group, slot);
     if (is_busy && !slot->has_changed) { /* else they were not all there at the same time */
         learn_watts(group, watts);
         group->seen = clients->slots;
@@ -221,6 +249,64 @@ static void divide_unmixed(const struct client_group *group, const struct unmixe
     }
 }
 
+/* How clients divide what they have together, a part of the slot's energy. `beside` is the usual
+ * part of the time of an unknown process. False if nothing tells. */
+static bool divide_among_clients(const struct clients *clients, const struct intensity *intensity,
+                                 const struct slot *slot, double part, double beside,
+                                 struct intensity_shares *ret_shares)
+{
+    const struct client_group *all = clients_find(clients, slot_workers(slot));
+    const struct client_group *group = clients_find(clients, slot->clients);
+    bool is_mistaken = (all && all->unmixed_joules > 0) ||
+                       (group && group->unmixed_joules > 0 && !clients_are_unmixed(group));
+    struct slot alone = *slot;
+    struct unmixed unmixed;
+    double variances[TENANTS_MAX];
+
+    if (is_alone(slot->clients) && slot->clients != 1U << TENANT_OTHERS) {
+        *ret_shares = (struct intensity_shares){0};
+        ret_shares->of[__builtin_ctz(slot->clients)] = 1;
+        return true;
+    }
+    if (!is_mistaken && unmix_slot(intensity, slot, slot->clients, beside, &unmixed, variances)) {
+        divide_unmixed(&(struct client_group){.misfit = 1}, &unmixed, variances, UNCONFIRMED_ERROR,
+                       ret_shares);
+        return true;
+    }
+    alone.listed = slot->clients;
+    alone.servers = 0;
+    return presence_divide(clients, &alone, part * slot_watts(intensity, slot), ret_shares);
+}
+
+/* Beside a process of an unknown program: samples tell it from MPS as a whole, but what either
+ * draws in its time may be anything. */
+static bool divide_beside(const struct clients *clients, const struct intensity *intensity,
+                          const struct slot *slot, struct intensity_shares *ret_shares)
+{
+    const struct client_group *group = clients_find(clients, slot_workers(slot));
+    double beside, samples = samples_of_clients(slot, &beside), part, usual;
+
+    samples += beside;
+    if (samples <= 0)
+        return false;
+    part = 1 - beside / samples;
+    usual = group && group->sampled > 0 ? group->beside : beside / samples; /* of one slot: poor */
+    if (!divide_among_clients(clients, intensity, slot, part, usual, ret_shares))
+        return false;
+    for (uint32_t t = 0; t < TENANTS_MAX; t++) {
+        double *share = &ret_shares->of[t], *error = &ret_shares->error[t];
+
+        if (slot->clients & (1U << t)) {
+            *share *= part;
+            *error = hypot(*error, BESIDE_ERROR * usual);
+        } else if (!(slot->servers & (1U << t)) && slot->won[t] > 0) {
+            *share = slot->won[t] / samples;
+            *error = BESIDE_ERROR * (1 - usual * slot->won[t] / beside);
+        }
+    }
+    return true;
+}
+
 bool clients_divide(const struct clients *clients, const struct intensity *intensity,
                     const struct slot *slot, struct intensity_shares *ret_shares)
 {
@@ -230,14 +316,14 @@ bool clients_divide(const struct clients *clients, const struct intensity *inten
     struct unmixed unmixed;
 
     if (group && clients_are_unmixed(group) &&
-        unmix_slot(intensity, slot, present, &unmixed, variances)) {
+        unmix_slot(intensity, slot, present, 0, &unmixed, variances)) {
         divide_unmixed(group, &unmixed, variances,
                        are_confirmed(clients, present) ? 0 : UNCONFIRMED_ERROR, ret_shares);
         return true;
     }
-    /* Samples do tell MPS as a whole from a process beside it. */
-    return present == slot->clients &&
-           presence_divide(clients, slot, slot_watts(intensity, slot), ret_shares);
+    return present == slot->clients
+               ? presence_divide(clients, slot, slot_watts(intensity, slot), ret_shares)
+               : divide_beside(clients, intensity, slot, ret_shares);
 }
 
 void clients_forget(struct clients *clients, uint32_t tenant)

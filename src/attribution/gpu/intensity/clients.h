@@ -6,7 +6,8 @@
  * Clients of known programs are unmixed by what these showed alone, as long as that explains what
  * the board shows. Else the board's power while some of them are present, and while others are,
  * tells (presence.h); without such differences they are charged by their sizes, equally as a rule,
- * and so is what these watts do not explain of a slot. Pure, bounded.
+ * and so is what these watts do not explain of a slot. Beside a process of an unknown program all
+ * this is done with the clients' part, which samples tell. Pure, bounded.
  */
 #pragma once
 
@@ -26,6 +27,8 @@ struct client_group {
     double watts;    /* above idle */
     double variance; /* of the watts of its slots */
     uint64_t seen;   /* the last of these slots, as counted */
+    double sampled;  /* samples in its slots, at most so many as count */
+    double beside;   /* the part of them that others than the clients and their servers have */
 
     /* Of those slots that could be unmixed, means by energy. */
     double unmixed_joules; /* fades */
@@ -55,7 +58,7 @@ struct clients {
 void clients_learn(struct clients *clients, const struct intensity *intensity,
                    const struct slot *slot);
 
-/* False if nothing is known of them. */
+/* False if nothing is known of them, or if there is no sample where only samples could tell. */
 bool clients_divide(const struct clients *clients, const struct intensity *intensity,
                     const struct slot *slot, struct intensity_shares *ret_shares);
 

@@ -112,7 +112,7 @@ static bool fit_watts(const struct clients *clients, const double *sizes, double
     return true;
 }
 
-/* What the fit would be without a group: only the watts and variances of these clients. */
+/* What the fit would be without a group: only the watts and covariance of these clients. */
 static void leave_out(const struct fitted *fitted, const struct client_group *group,
                       uint32_t present, struct fitted *ret_fitted)
 {
@@ -130,12 +130,38 @@ static void leave_out(const struct fitted *fitted, const struct client_group *gr
     for (uint32_t k = 0; k < n; k++)
         explained += group->present & (1U << k) ? precision * with[k] : 0;
     rest = MAX(1 - explained, 1e-9); /* of the evidence; that of sizes remains */
+    for (uint32_t i = 0; i < n; i++) {
+        if (!(present & (1U << i)))
+            continue;
+        ret_fitted->watts[i] = fitted->watts[i] - precision * with[i] * off / rest;
+        for (uint32_t k = 0; k < n; k++)
+            if (present & (1U << k))
+                ret_fitted->covariance[i * n + k] =
+                    fitted->covariance[i * n + k] + precision * with[i] * with[k] / rest;
+    }
+}
+
+/* The standard errors of what each client has of the watts of all who are present, in watts: with a
+ * covariance C and a share s it is the root of C_ii - 2 s (C 1)_i + s^2 1'C1. A sum that is known
+ * well does not say whose it is: what one draws more, the others draw less. */
+static void find_errors(const struct fitted *fitted, uint32_t present, double total,
+                        double *ret_errors)
+{
+    double with_all[TENANTS_MAX] = {0}, of_all = 0;
+    size_t n = TENANTS_MAX;
+
     for (uint32_t i = 0; i < n; i++)
-        if (present & (1U << i)) {
-            ret_fitted->watts[i] = fitted->watts[i] - precision * with[i] * off / rest;
-            ret_fitted->covariance[i * n + i] =
-                fitted->covariance[i * n + i] + precision * with[i] * with[i] / rest;
-        }
+        for (uint32_t k = 0; k < n; k++)
+            if ((present & (1U << i)) && (present & (1U << k))) {
+                with_all[i] += fitted->covariance[i * n + k];
+                of_all += fitted->covariance[i * n + k];
+            }
+    for (uint32_t i = 0; i < n; i++) {
+        double share = MAX(fitted->watts[i], WATTS_MIN) / total;
+        double own = fitted->covariance[i * n + i];
+
+        ret_errors[i] = sqrt(MAX(own - 2 * share * with_all[i] + share * share * of_all, 0.0));
+    }
 }
 
 /* Divides the watts of a slot. They are of the time that was learned last, and those of the slot
@@ -143,11 +169,12 @@ static void leave_out(const struct fitted *fitted, const struct client_group *gr
 static double divide_watts(const double *sizes, const struct fitted *fitted, uint32_t present,
                            double measured_w, struct intensity_shares *ret_shares)
 {
-    double size = size_of(sizes, present), total = 0, missed;
+    double size = size_of(sizes, present), errors[TENANTS_MAX], total = 0, missed;
 
     for (uint32_t i = 0; i < TENANTS_MAX; i++)
         total += present & (1U << i) ? MAX(fitted->watts[i], WATTS_MIN) : 0;
     missed = fabs(total - measured_w) / MAX(total, measured_w);
+    find_errors(fitted, present, total, errors);
     *ret_shares = (struct intensity_shares){0};
     for (uint32_t i = 0; i < TENANTS_MAX; i++) {
         double watts = MAX(fitted->watts[i], WATTS_MIN), share;
@@ -156,7 +183,7 @@ static double divide_watts(const double *sizes, const struct fitted *fitted, uin
             continue;
         share = (1 - missed) * watts / total + missed * sizes[i] / size;
         ret_shares->of[i] = share;
-        ret_shares->error[i] = sqrt(fitted->covariance[i * TENANTS_MAX + i]) / watts * (1 - share);
+        ret_shares->error[i] = errors[i] / watts;
     }
     return total;
 }

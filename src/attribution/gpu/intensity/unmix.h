@@ -3,7 +3,9 @@
  * utilisation sample tells apart, such as clients of MPS, which run at the same time.
  *
  * The units and watts of the device are the sum over its tenants of what each shows alone, times
- * the amount of it that ran: non-negative least squares. Pure.
+ * the amount of it that ran: non-negative least squares. Where others ran meanwhile of which
+ * nothing is known, they show what programs do on average, give or take as much as programs differ.
+ * Pure.
  */
 #pragma once
 
@@ -18,7 +20,7 @@ struct unmixed {
 };
 
 /* False if one of the tenants (bits) is unknown, or if nothing ran. Needs GPM: watts alone do not
- * tell who drew them. Writes the variance of each tenant's share, too, unless that is NULL: it
- * takes as long as all the rest. */
+ * tell who drew them. `unknown` is the part of the time that was of others. Writes the variance of
+ * each tenant's share of the sum, too, unless that is NULL: it takes as long as all the rest. */
 bool unmix_slot(const struct intensity *intensity, const struct slot *slot, uint32_t tenants,
-                struct unmixed *ret_unmixed, double *ret_variances);
+                double unknown, struct unmixed *ret_unmixed, double *ret_variances);
