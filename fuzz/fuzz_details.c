@@ -52,6 +52,7 @@ static void check_gpus(enum workload_kind kind, struct span text)
         struct gpu_access_list gpus = {.count = 0};
 
         job_gpus_parse_environ(kind, step, text, &gpus);
+        check(job_gpus_parse_count(kind, step, text) <= GPU_ACCESS_MAX);
         check(gpus.count <= GPU_ACCESS_MAX);
         check(gpus.count == 0 || kind != WORKLOAD_SLURM || step != JOB_STEP_NONE);
         for (size_t i = 0; i < gpus.count; i++) {

@@ -44,6 +44,13 @@ static void check_jobs(struct report *report, const struct host *host,
 {
     struct job_gpus_count count = job_gpus_count(host, processes, JOB_TIMEOUT_MS);
 
+    if (count.incomplete > 0)
+        report_add(report, "GPUs of jobs", VERDICT_LIMITED,
+                   "nothing readable names them: with --gpu-bind, start srun in a batch script, "
+                   "which has all of the job's GPUs, or use device rules that can be read",
+                   "%zu of %zu job%s %s %zu more GPU%s than the node shows which", count.incomplete,
+                   count.jobs, PLURAL_S(count.jobs), count.incomplete == 1 ? "has" : "have",
+                   count.unknown, PLURAL_S(count.unknown));
     if (count.by_environment > 0)
         report_add(
             report, "GPUs of jobs", VERDICT_LIMITED,

@@ -25,6 +25,7 @@ struct gpu_access {
 struct gpu_access_list {
     struct gpu_access items[GPU_ACCESS_MAX];
     size_t count;
+    size_t unknown; /* that it has besides, by its own count: nothing names them */
 };
 
 void gpu_access_add(struct gpu_access_list *list, const struct gpu_access *access);

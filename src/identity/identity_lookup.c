@@ -298,6 +298,8 @@ int identity_describe(struct identity *identity, struct snapshot *snapshot)
     snapshot->processes_scanned = identity->scan.answered_us > 0;
     snapshot->node_processes = identity->stats.processes;
     snapshot->node_processes_outside = identity->stats.outside;
+    snapshot->node_job_gpus_unknown =
+        identity->attachments ? attachments_count_unknown(identity->attachments) : 0;
     pthread_mutex_unlock(&identity->lock);
     return r;
 }

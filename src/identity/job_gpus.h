@@ -42,6 +42,13 @@ enum job_step job_gpus_find_step(struct span cgroup_file);
 void job_gpus_parse_environ(enum workload_kind kind, enum job_step step, struct span environment,
                             struct gpu_access_list *gpus);
 
+/*
+ * Pure. How many GPUs of this node the step has, by SLURM_GPUS_ON_NODE; 0: it does not say. With
+ * --gpu-bind the variables above have those of one task only, and with ConstrainDevices Slurm 22.05
+ * writes the step's first GPU into all tasks: then this is more than all processes name together.
+ */
+uint32_t job_gpus_parse_count(enum workload_kind kind, enum job_step step, struct span environment);
+
 /* Pure. The GPUs that device rules name one by one. False: they do not constrain GPUs, and prove
  * nothing. */
 bool job_gpus_read_rules(struct span rules, struct gpu_access_list *gpus);
@@ -50,6 +57,8 @@ struct job_gpus_count {
     size_t jobs;           /* that run here */
     size_t by_rules;       /* have GPUs by device rules; units, too */
     size_t by_environment; /* have GPUs by their own word */
+    size_t incomplete;     /* have more GPUs, by their own count, than anything names: */
+    size_t unknown;        /* that many, of all of them */
 };
 
 /* Inspects one owner, as the scan does. 0, or -errno: none of its processes tells. */
@@ -62,8 +71,9 @@ struct job_gpus_count job_gpus_count(const struct host *host, const struct proce
                                      uint32_t timeout_ms);
 
 /* Inspects every job, unit and machine that is new, and the others once a minute, and reports them
- * as `source`. A process that blocks readers of its memory delays it by up to `timeout_ms`, and all
- * of them together by about a second. */
+ * as `source`. What the environment of a job once named stays while it lasts: its steps may come
+ * one after another, each with GPUs of its own. A process that blocks readers of its memory delays
+ * it by up to `timeout_ms`, and all of them together by about a second. */
 void job_gpus_scan(const struct host *host, const struct process_table *processes,
                    struct attachments *attachments, unsigned source, uint32_t timeout_ms,
                    uint64_t now_us);

@@ -422,6 +422,7 @@ static void exporter_families(struct text *text, const struct snapshot *snapshot
     if (snapshot->processes_scanned) {
         single_value(text, METRIC_NODE_PROCESSES, snapshot->node_processes, WHOLE);
         single_value(text, METRIC_NODE_PROCESSES_OUTSIDE, snapshot->node_processes_outside, WHOLE);
+        single_value(text, METRIC_NODE_JOB_GPUS_UNKNOWN, snapshot->node_job_gpus_unknown, WHOLE);
     }
     single_value(text, METRIC_REPLAY_ACTIVE, snapshot->replay_active, WHOLE);
     text_family(text, METRIC_CHILD_STARTS);

@@ -181,6 +181,9 @@ METRIC(NODE_PROCESSES, OWN, GAUGE, "node_processes", "Processes of the node at t
 METRIC(NODE_PROCESSES_OUTSIDE, OWN, GAUGE, "node_processes_outside",
        "Processes whose owner is unknown because the exporter runs in its own cgroup namespace. "
        "Above 0: run it in the host's.")
+METRIC(NODE_JOB_GPUS_UNKNOWN, OWN, GAUGE, "node_job_gpus_unknown",
+       "GPUs of this node that batch jobs have by their own count, missing from "
+       "wattribute_workload_gpu_allocated because nothing readable names them.")
 METRIC(PUE, OWN, GAUGE, "pue_ratio",
        "Power usage effectiveness of the site (--pue). Applied to emissions and cost, not to "
        "energy.")

@@ -255,6 +255,7 @@ struct snapshot {
     const char *node; /* name of this node */
     bool processes_scanned;
     uint64_t node_processes, node_processes_outside; /* if they were */
+    uint64_t node_job_gpus_unknown;
 
     /* Added by the collector. */
     const struct snapshot_factor *factors;

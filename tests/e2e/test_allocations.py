@@ -1,11 +1,12 @@
 """Which workload has which GPU, whoever gave it: real jobs of a real Slurm, real containers and cgroups, on fake GPUs
 that nobody uses."""
 import os
+import re
 import secrets
 import sys
 
 import harness
-from gpu_node import FAKE, JOB_ID, Containers, process_in
+from gpu_node import FAKE, Containers, process_in
 from harness import UNOWNED_ENERGY, WORKLOAD_ENERGY, Exporter, TestCase, Trace, wait_until
 from servers import cgroups, require
 from servers.containerd import Containerd
@@ -20,6 +21,13 @@ PAID_J = 200  # of an idle GPU, in some seconds
 
 
 class AllocationTestCase(TestCase):
+    """Other tests may run beside it on the same machine, with jobs and containers that are on the page, too: only those
+    that a test has in `own` count."""
+
+    def setUp(self):
+        super().setUp()
+        self.own = set()
+
     def enter(self, context):
         result = context.__enter__()
         self.addCleanup(context.__exit__, None, None, None)
@@ -42,16 +50,22 @@ class AllocationTestCase(TestCase):
             env={"LD_LIBRARY_PATH": FAKE, "FAKE_NVML_SCENARIO": scenario})
 
     def rows(self, page):
-        """(kind, id, gpu): its source, with "?" if it is not verified; without the job of a test that runs beside."""
+        """(kind, id, gpu): its source, with "?" if it is not verified."""
         return {(labels["kind"], labels["id"], int(labels["gpu"])):
                 labels["source"] + ("?" if labels["unverified"] == "gpu" else "")
-                for labels, value in page.values(ALLOCATED) if value == 1 and labels["id"] != JOB_ID}
+                for labels, value in page.values(ALLOCATED) if value == 1 and labels["id"] in self.own}
 
     def wait_for_rows(self, exporter, expected, seconds=30):
+        self.own.update(ident for _, ident, _ in expected)
         page = exporter.wait_for_page(f"{expected} are shown", lambda page: self.rows(page) == expected, seconds)
         for labels, _ in page.values(ALLOCATED):
             self.assertEqual(UUIDS[int(labels["gpu"])], labels["uuid"])
         return page
+
+    def idle(self, page, gpu):
+        """What is nobody's, or of who claims the GPU beside this test."""
+        return page.sum(UNOWNED_ENERGY, owner="idle", meter_id=UUIDS[gpu]) + page.sum(
+            WORKLOAD_ENERGY, tier="idle", meter_id=UUIDS[gpu])
 
     def paid(self, page, ident, gpu):
         return page.sum(WORKLOAD_ENERGY, id=ident, meter_id=UUIDS[gpu], tier="idle", method="shared")
@@ -60,11 +74,19 @@ class AllocationTestCase(TestCase):
         """Each payer (id, gpu) pays, and nobody for the idle ones."""
         page = exporter.wait_for_page("they pay", lambda page: all(
             self.paid(page, ident, gpu) > PAID_J for ident, gpu in payers) and all(
-            page.sum(UNOWNED_ENERGY, owner="idle", meter_id=UUIDS[gpu]) > PAID_J for gpu in idle), 40)
+            self.idle(page, gpu) > PAID_J for gpu in idle), 40)
         self.assert_balanced(page)
         for gpu in idle:
-            self.assertEqual(0, page.sum(WORKLOAD_ENERGY, meter_id=UUIDS[gpu]))
+            for ident in self.own:
+                self.assertEqual(0, page.sum(WORKLOAD_ENERGY, id=ident, meter_id=UUIDS[gpu]))
         return page
+
+    def assert_checked(self, pattern, *least):
+        """`check` counts at least these, and those that are beside this test."""
+        report = harness.run("check", timeout=60).stdout.decode()
+        self.assertRegex(report, pattern)
+        for found, wanted in zip(re.search(pattern, report).groups(), least, strict=True):
+            self.assertGreaterEqual(int(found), wanted, report)
 
 
 def allow_only(group, *minors):
@@ -85,6 +107,7 @@ class SlurmJobs(AllocationTestCase):
         without = slurm.sbatch()
         for job in (first, second, without):
             slurm.wait_for_process(job)
+            self.own.add(str(job))
         with self.exporter("--idle-policy=reserved") as exporter:
             page = self.wait_for_rows(exporter, {("slurm", str(first), 0): "environment?",
                                                  ("slurm", str(second), 1): "environment?"})
@@ -92,8 +115,7 @@ class SlurmJobs(AllocationTestCase):
             self.assertEqual((str(first), "", "", "", ""), tuple(
                 labels[name] for name in ("name", "namespace", "pod", "container", "gpu_instance")))
             self.wait_until_paid(exporter, [(str(first), 0), (str(second), 1)], idle=[2])
-            self.assertRegex(harness.run("check", timeout=60).stdout.decode(),
-                             r"limited +GPUs of jobs +0 by device rules, 2 by the job's environment alone")
+            self.assert_checked(r"limited +GPUs of jobs +\d+ by device rules, (\d+) by the job's environment alone", 2)
             slurm.cancel(first)
             self.wait_for_rows(exporter, {("slurm", str(second), 1): "environment?"})
 
@@ -105,6 +127,24 @@ class SlurmJobs(AllocationTestCase):
         with self.exporter() as exporter:
             self.wait_for_rows(exporter, {("slurm", str(job), gpu): "environment?" for gpu in (0, 1)})
 
+    def test_a_step_without_a_batch_script_has_the_gpus_of_all_its_tasks(self):
+        slurm = self.slurm()
+        job = str(slurm.srun("--gres=gpu:3", "--gpu-bind=map_gpu:0,1,2", tasks=3))
+        with self.exporter() as exporter:
+            self.wait_for_rows(exporter, {("slurm", job, gpu): "environment?" for gpu in range(3)})
+
+    def test_gpus_that_a_job_counts_and_nothing_names_are_counted(self):
+        """With ConstrainDevices, Slurm 22.05 writes the first GPU of the step into all its tasks."""
+        slurm = self.slurm(constrain_devices=True)
+        other = str(slurm.sbatch(gpus=1))
+        slurm.wait_for_process(int(other))
+        job = str(slurm.srun("--gpus-per-task=1", tasks=2))
+        with self.exporter("--idle-policy=reserved") as exporter:
+            self.wait_for_rows(exporter, {("slurm", other, 0): "environment?", ("slurm", job, 1): "environment?"})
+            self.wait_until_paid(exporter, [(other, 0), (job, 1)], idle=[2])
+            self.assertGreaterEqual(exporter.page().value("wattribute_node_job_gpus_unknown"), 1)
+            self.assert_checked(r"limited +GPUs of jobs +(\d+) of (\d+) jobs? ha\w+ (\d+) more GPUs? than", 1, 2, 1)
+
     def test_device_rules_that_can_be_read_count_and_what_the_job_says_does_not(self):
         slurm = self.slurm(constrain_devices=True)
         slurm.forbid_other_devices()
@@ -114,13 +154,13 @@ class SlurmJobs(AllocationTestCase):
         greedy = slurm.sbatch("SLURM_JOB_GPUS=0,1,2 exec sleep 600")
         for job in (liar, greedy):
             slurm.wait_for_process(job)
+            self.own.add(str(job))
         with self.exporter("--idle-policy=reserved") as exporter:
             self.wait_for_rows(exporter, {("slurm", str(honest), 0): "device_cgroup",
                                           ("slurm", str(liar), 1): "device_cgroup",
                                           ("slurm", str(liar), 2): "device_cgroup"})
             page = self.wait_until_paid(exporter, [(str(honest), 0), (str(liar), 1), (str(liar), 2)], idle=[])
-            self.assertRegex(harness.run("check", timeout=60).stdout.decode(),
-                             r"ok +GPUs of jobs +3 jobs; 2 by device rules")
+            self.assert_checked(r"GPUs of jobs +(?:\d+ jobs; )?(\d+) by device rules", 2)
             self.assertEqual(0, page.sum(WORKLOAD_ENERGY, id=str(greedy), meter="gpu"))
 
     def test_a_jobs_own_word_takes_no_share_from_who_was_given_the_gpu(self):
@@ -150,7 +190,8 @@ class OtherJobs(AllocationTestCase):
 
     def test_jobs_of_lsf_and_pbs_and_units_have_the_gpus_of_their_device_rules(self):
         tag = secrets.token_hex(4)
-        lsf, pbs = f"/lsf/{tag}/job.77.{os.getpid()}.5", f"/pbs_jobs.service/jobid/5.{tag}"
+        first, second = (str(secrets.randbelow(10**6) + base) for base in (10**6, 2 * 10**6))
+        lsf, pbs = f"/lsf/{tag}/job.{first}.{os.getpid()}.5", f"/pbs_jobs.service/jobid/5.{tag}"
         unit = f"/system.slice/w{tag}.service"
         for group, minors in ((lsf, [0]), (pbs, [1, 2]), (unit, [2])):
             self.enter(process_in(group, CUDA_VISIBLE_DEVICES="0"))
@@ -158,14 +199,15 @@ class OtherJobs(AllocationTestCase):
         named = f"/pbs_jobs.service/jobid/6.{tag}"
         self.enter(process_in(named, CUDA_VISIBLE_DEVICES=f"{UUIDS[0]},{UUIDS[1]}"))
         # An index says nothing: it may count from 0 in each job.
-        self.enter(process_in(f"/lsf/{tag}/job.78.{os.getpid()}.5", CUDA_VISIBLE_DEVICES="1"))
+        self.enter(process_in(f"/lsf/{tag}/job.{second}.{os.getpid()}.5", CUDA_VISIBLE_DEVICES="1"))
+        self.own.add(second)
         with self.exporter("--idle-policy=reserved") as exporter:
             self.wait_for_rows(exporter, {
-                ("lsf", "77", 0): "device_cgroup",
+                ("lsf", first, 0): "device_cgroup",
                 ("pbs", f"5.{tag}", 1): "device_cgroup", ("pbs", f"5.{tag}", 2): "device_cgroup",
                 ("unit", f"w{tag}.service", 2): "device_cgroup",
                 ("pbs", f"6.{tag}", 0): "environment?", ("pbs", f"6.{tag}", 1): "environment?"})
-            page = self.wait_until_paid(exporter, [("77", 0), (f"5.{tag}", 1), (f"5.{tag}", 2)], idle=[])
+            page = self.wait_until_paid(exporter, [(first, 0), (f"5.{tag}", 1), (f"5.{tag}", 2)], idle=[])
             # Two were given it, and pay alike.
             self.assertLess(abs(self.paid(page, f"5.{tag}", 2) - self.paid(page, f"w{tag}.service", 2)), 50)
 
@@ -207,6 +249,7 @@ class DockerContainers(AllocationTestCase):
         docker.of_id[hint]["Config"] = {"Env": ["NVIDIA_VISIBLE_DEVICES=all", "CUDA_VISIBLE_DEVICES=0"]}
         agent = docker.add("agent")
         docker.of_id[agent]["HostConfig"]["Privileged"] = True
+        self.own.update((hint, agent))
         with self.exporter("--idle-policy=reserved", docker=self.path("docker.sock")) as exporter:
             page = self.wait_for_rows(exporter, {
                 ("container", gpus, 0): "docker", ("container", cdi, 1): "docker",
@@ -220,10 +263,11 @@ class DockerContainers(AllocationTestCase):
         docker = self.enter(Containers(self.path("docker.sock")))
         agent = docker.add("agent")
         docker.of_id[agent]["HostConfig"]["Privileged"] = True
+        self.own.add(agent)
         with self.exporter("--idle-policy=reserved", docker=self.path("docker.sock")) as exporter:
-            page = exporter.wait_for_page("it is found, and nobody pays", lambda page: page.values(
-                "container_gpu_detected", container_id=agent) and all(page.sum(
-                    UNOWNED_ENERGY, owner="idle", meter_id=uuid) > PAID_J for uuid in UUIDS), 40)
+            page = exporter.wait_for_page("it is found, and does not pay", lambda page: page.values(
+                "container_gpu_detected", container_id=agent) and all(
+                    self.idle(page, gpu) > PAID_J for gpu in range(len(UUIDS))), 40)
             self.assertEqual({}, self.rows(page))
             self.assertEqual(0, page.sum(WORKLOAD_ENERGY, id=agent))
 
@@ -233,6 +277,7 @@ class Pods(AllocationTestCase):
         containerd = self.enter(Containerd())
         train = containerd.run_pod("ml", "train-0", ["plugin", "claimant", "other", "none"])
         ids = {container.name: container.id for container in train.containers}
+        self.own.update(ids.values())
         kubelet = self.enter(Kubelet([pod("ml", "train-0", {
             "plugin": [devices("nvidia.com/gpu", f"{UUIDS[0]}::1"), devices("nvidia.com/gpu", f"{UUIDS[0]}::2")],
             "claimant": [claim("c", "ml", claimed("gpu.nvidia.com", "node", "gpu-1", share_id="s",
@@ -290,6 +335,7 @@ class VirtualMachines(AllocationTestCase):
 
     def test_a_machine_has_the_board_of_its_vgpu_and_the_energy_in_the_same_row(self):
         names = {kind: f"{kind}{self.tag}" for kind in ("mdev", "vf", "whole")}
+        self.own.update((*names.values(), f"liar{self.tag}", f"w{self.tag}.service"))
         mdev = f"vfio-pci,id=hostdev0,sysfsdev=/sys/bus/mdev/devices/{VGPU},display=off"
         self.qemu(names["mdev"], MACHINES[0], mdev)
         self.qemu(names["vf"], MACHINES[1], '{"driver":"vfio-pci","host":"0000:18:00.4","id":"hostdev0"}')
@@ -308,7 +354,7 @@ class VirtualMachines(AllocationTestCase):
                     WORKLOAD_ENERGY, kind="vm", id=names[kind], meter_id=BOARD_UUID, tier="active") > 0
                 for kind in ("mdev", "vf")), 40)
             self.assertEqual({("vm", names[kind], 0): "qemu" for kind in ("mdev", "vf")}, self.rows(page))
-            for labels, _ in page.values(ALLOCATED):
+            for labels in (labels for labels, _ in page.values(ALLOCATED) if labels["id"] in self.own):
                 self.assertEqual((f"The {labels['id']}", BOARD_UUID, ""),
                                  tuple(labels[name] for name in ("name", "uuid", "gpu_instance")))
             self.assert_balanced(page)

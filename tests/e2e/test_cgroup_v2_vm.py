@@ -75,7 +75,10 @@ echo '20000 100000' >$pod/cpu.max
 export DISK_FILE=/dev/ram0
 start container $container memory_mib 16 threads 3 cpu_ms 1000 exceed_mib 128
 start pod $pod cpu_ms 300
-start job $job/step_0/user/task_0 write_mib 4 read_mib 2 huge_mib 4 cpu_ms 200
+( # its environment is all that shows its GPUs: cgroup v2 has no device rules that can be read
+    export SLURM_STEP_GPUS=1 SLURM_GPUS_ON_NODE=4
+    start job $job/step_0/user/task_0 write_mib 4 read_mib 2 huge_mib 4 cpu_ms 200
+)
 start user $user/own memory_mib 8 cpu_ms 300
 start inner $inner memory_mib 24 cpu_ms 600
 wait_for is_done
@@ -89,7 +92,8 @@ for name in container pod job user inner bare; do
         if [ $file = used ]; then cat /tmp/$name.used; elif [ -e $group/$file ]; then cat $group/$file; fi
     done
 done
-echo '=== page'; grep 'wattribute_workload_' /tmp/page
+echo '=== page'; grep 'wattribute_workload_\\|wattribute_node_job' /tmp/page
+echo '=== check'; wattribute check | grep -A1 'GPUs of jobs'
 echo '=== log'; cat /tmp/log
 kill $exporter; wait $exporter
 echo '=== end'
@@ -141,6 +145,11 @@ class CgroupV2(TestCase):
     def value(self, group, family, **labels):
         kind, ident = OWNERS[group]
         return self.page.value(PREFIX + family, kind=kind, id=ident, **labels)
+
+    def test_a_jobs_gpus_are_read_from_its_environment(self):
+        self.assertEqual(3, self.page.value("wattribute_node_job_gpus_unknown"))
+        self.assertRegex(self.sections["check"], r"limited +GPUs of jobs +1 of 1 job has 3 more GPUs than")
+        self.assertRegex(self.sections["check"], r"limited +GPUs of jobs +0 by device rules, 1 by the job's environment")
 
     def cpu_s(self, group):
         return self.value(group, "cpu_seconds_total", mode="user") + \

@@ -126,6 +126,12 @@ def dcgm_page():
                                        ("DEV_POWER_USAGE", (300, 500)[gpu])))
 
 
+# A pod that used nothing while it was watched, as in its first moments.
+STILL = "".join(f'wattribute_workload_energy_joules_total{{kind="pod",id="{"e" * 64}",name="still",namespace="ml",'
+                f'pod="still",container="main",meter="gpu",meter_id="GPU-still",tier="{tier}",method="shared"}} 0\n'
+                for tier in ("active", "idle"))
+
+
 class Scraped(TestCase):
     @classmethod
     def setUpClass(cls):
@@ -139,7 +145,8 @@ class Scraped(TestCase):
                                    gpu_node.is_complete, 30)
         cls.prometheus = stack.enter_context(Prometheus(
             directory, wattribute=[exporter.address for exporter in exporters],
-            dcgm=[stack.enter_context(serve_page(dcgm_page()))]))
+            dcgm=[stack.enter_context(serve_page(dcgm_page()))],
+            still=[stack.enter_context(serve_page(STILL))]))
         wait_until("both were scraped often enough", lambda: EXPORTERS == len(
             cls.prometheus.rows(f'count_over_time(up{{job="wattribute"}}[5m]) >= {SCRAPES}')), 40)
 

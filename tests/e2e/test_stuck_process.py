@@ -21,6 +21,7 @@ class StuckProcess(TestCase):
     def setUp(self):
         super().setUp()
         self.root = f"/slurm_{secrets.token_hex(4)}/uid_0"
+        self.first, self.second = (str(secrets.randbelow(10**6) + base) for base in (10**6, 2 * 10**6))
 
     def in_job(self, pid, job):
         group = f"{self.root}/job_{job}/step_0"
@@ -40,21 +41,21 @@ class StuckProcess(TestCase):
 
     def test_a_job_that_blocks_its_readers_costs_only_its_own_name(self):
         with self.stuck() as stuck:
-            self.in_job(stuck.pid, "1")
+            self.in_job(stuck.pid, self.first)
             stuck.block()
             with Exporter(*FLAGS) as exporter:
-                self.wait_for_job(exporter, "1", user="root", job_name="")
-                with process_in(f"{self.root}/job_2/step_0", SLURM_JOB_NAME="next"):
-                    self.wait_for_job(exporter, "2", job_name="next")
+                self.wait_for_job(exporter, self.first, user="root", job_name="")
+                with process_in(f"{self.root}/job_{self.second}/step_0", SLURM_JOB_NAME="next"):
+                    self.wait_for_job(exporter, self.second, job_name="next")
                     stuck.free()
-                    self.wait_for_job(exporter, "1", job_name="stuck")
+                    self.wait_for_job(exporter, self.first, job_name="stuck")
 
     def test_the_exporter_ends_while_a_read_hangs(self):
         with self.stuck() as stuck:
-            self.in_job(stuck.pid, "1")
+            self.in_job(stuck.pid, self.first)
             stuck.block()
             with Exporter(*FLAGS) as exporter:
-                self.wait_for_job(exporter, "1", user="root", job_name="")
+                self.wait_for_job(exporter, self.first, user="root", job_name="")
 
 
 if __name__ == "__main__":

@@ -426,6 +426,7 @@ static const struct snapshot full = {
     .processes_scanned = true,
     .node_processes = 345,
     .node_processes_outside = 6,
+    .node_job_gpus_unknown = 3,
     .price = {.factor = {.known = true,
                          .ug_per_kwh = 473007000,
                          .provider = "global",

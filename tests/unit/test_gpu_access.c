@@ -599,6 +599,41 @@ static void a_claim_is_of_the_instance_at_its_place(void **state)
     }
 }
 
+/* Where the driver does not tell the places: as it names compute instances. */
+static void a_claim_is_of_the_only_instance_of_its_profile_also_if_that_is_split(void **state)
+{
+    static const struct snapshot_mig_device devices[] = {{2, 0, "MIG-a", "1c.4g.40gb", 0, {0}},
+                                                         {2, 1, "MIG-b", "3c.4g.40gb", 1, {0}},
+                                                         {3, 0, "MIG-c", "1g.10gb", 2, {0}},
+                                                         {5, 0, "MIG-d", "1c.2g.20gb", 3, {0}},
+                                                         {6, 0, "MIG-e", "2g.20gb", 4, {0}}};
+    static const struct snapshot_gpu gpu = {.uuid = UUID,
+                                            .has_minor = true,
+                                            .sharing = GPU_SHARING_MIG,
+                                            .mig_devices = devices,
+                                            .mig_device_count = ARRAY_SIZE(devices)};
+    static const struct {
+        const char *id;
+        uint32_t instance;
+    } cases[] = {
+        {"mig-4g40gb-5-0", 2},
+        {"mig-1g10gb-19-6", 3},
+        {"mig-2g20gb-14-4", ATTACHMENT_NO_INSTANCE}, /* there are two */
+        {"mig-3c4g40gb-5-0", 2},
+        {"mig-3g40gb-9-0", ATTACHMENT_NO_INSTANCE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct attachment attachment = {.kind = ALLOCATION_MINOR, .id = cases[i].id};
+        uint32_t instance = 0;
+
+        assert_true(attachment_is_of(&attachment, &gpu, &instance));
+        if (instance != cases[i].instance)
+            fail_msg("%s is of %d", cases[i].id, (int)instance);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -616,6 +651,7 @@ int main(void)
         cmocka_unit_test(gpus_of_amd_and_intel_are_found_by_their_own_ids),
         cmocka_unit_test(a_number_of_a_scheduler_does_not_name_a_gpu_that_was_renumbered),
         cmocka_unit_test(a_claim_is_of_the_instance_at_its_place),
+        cmocka_unit_test(a_claim_is_of_the_only_instance_of_its_profile_also_if_that_is_split),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

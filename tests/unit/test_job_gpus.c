@@ -107,6 +107,33 @@ static void environments_name_gpus_as_their_scheduler_does(void **state)
     }
 }
 
+static void a_step_of_slurm_counts_its_gpus(void **state)
+{
+    static const struct {
+        enum workload_kind kind;
+        enum job_step step;
+        struct span text;
+        uint32_t expected;
+    } cases[] = {
+        /* As slurmstepd 22.05 writes them with --gpu-bind=single:1 and ConstrainDevices. */
+        {WORKLOAD_SLURM, JOB_STEP_TASKS,
+         ENV("SLURM_GPUS_ON_NODE=4" Z "SLURM_STEP_GPUS=0" Z "CUDA_VISIBLE_DEVICES=0" Z), 4},
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("SLURM_GPUS_ON_NODE=2" Z "SLURM_GPUS=8" Z), 2},
+        {WORKLOAD_SLURM, JOB_STEP_TASKS, ENV("SLURM_GPUS_ON_NODE=64" Z), 64},
+        {WORKLOAD_SLURM, JOB_STEP_TASKS, ENV("SLURM_GPUS_ON_NODE=65" Z), 0},
+        {WORKLOAD_SLURM, JOB_STEP_TASKS, ENV("SLURM_GPUS_ON_NODE=gpu:2" Z), 0},
+        {WORKLOAD_SLURM, JOB_STEP_TASKS, ENV("SLURM_GPUS_ON_NODE=" Z), 0},
+        {WORKLOAD_SLURM, JOB_STEP_TASKS, ENV("SLURM_GPUS=8" Z), 0}, /* of all nodes */
+        {WORKLOAD_SLURM, JOB_STEP_NONE, ENV("SLURM_GPUS_ON_NODE=4" Z), 0},
+        {WORKLOAD_PBS, JOB_STEP_BATCH, ENV("SLURM_GPUS_ON_NODE=4" Z), 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        if (job_gpus_parse_count(cases[i].kind, cases[i].step, cases[i].text) != cases[i].expected)
+            fail_msg("case %zu", i);
+}
+
 static void rules_prove_only_the_gpus_that_they_name(void **state)
 {
     static const struct {
@@ -173,16 +200,20 @@ static void put(const struct node *node, const char *path, const char *text)
     put_bytes(node, path, text, strlen(text));
 }
 
-/* One variable is enough. */
+/* Its variables, with spaces between them. */
 static void put_process(const struct node *node, uint32_t pid, const char *cgroup,
-                        const char *variable)
+                        const char *variables)
 {
-    char path[64];
+    char path[64], text[256];
+    size_t len = strlen(variables) + 1;
 
     snprintf(path, sizeof(path), "proc/%u/cgroup", pid);
     put(node, path, cgroup);
     snprintf(path, sizeof(path), "proc/%u/environ", pid);
-    put_bytes(node, path, variable, strlen(variable) + 1);
+    assert_true(len <= sizeof(text));
+    for (size_t i = 0; i < len; i++)
+        text[i] = variables[i] == ' ' ? '\0' : variables[i];
+    put_bytes(node, path, text, len);
 }
 
 static void put_rules(const struct node *node, const char *cgroup, const char *rules)
@@ -265,6 +296,76 @@ static void a_job_that_shows_nothing_yet_is_asked_again_soon(void **state)
     assert_string_equal(scan(node, 63 * USEC_PER_SEC), "slurm 7 ?1; ");
 }
 
+static void assert_count(struct node *node, struct job_gpus_count expected)
+{
+    struct job_gpus_count count = job_gpus_count(&node->host, node->table, 2000);
+
+    assert_int_equal(count.jobs, expected.jobs);
+    assert_int_equal(count.by_rules, expected.by_rules);
+    assert_int_equal(count.by_environment, expected.by_environment);
+    assert_int_equal(count.incomplete, expected.incomplete);
+    assert_int_equal(count.unknown, expected.unknown);
+    assert_int_equal(attachments_count_unknown(node->attachments), expected.unknown);
+}
+
+/* As with --gpu-bind: each task has one of the step's. */
+static void a_job_has_the_gpus_of_all_its_tasks(void **state)
+{
+    struct node *node = *state;
+
+    put_process(node, 10, IN(JOB "/step_0"), "SLURM_STEP_GPUS=2 SLURM_GPUS_ON_NODE=3");
+    put_process(node, 11, IN(JOB "/step_0"), "SLURM_STEP_GPUS=0 SLURM_GPUS_ON_NODE=3");
+    put_process(node, 12, IN(JOB "/step_1"), "SLURM_STEP_GPUS=1 SLURM_GPUS_ON_NODE=1");
+    assert_string_equal(scan(node, 1), "slurm 7 ?2; slurm 7 ?0; slurm 7 ?1; ");
+    assert_count(node, (struct job_gpus_count){.jobs = 1, .by_environment = 1});
+}
+
+/* Processes of one task hide those of the others, until the count says that there are more. */
+static void a_job_that_counts_more_gpus_than_its_first_processes_name_is_read_on(void **state)
+{
+    struct node *node = *state;
+
+    for (uint32_t pid = 100; pid < 140; pid++)
+        put_process(node, pid, IN(JOB "/step_0"), "SLURM_STEP_GPUS=0 SLURM_GPUS_ON_NODE=2");
+    put_process(node, 140, IN(JOB "/step_0"), "SLURM_STEP_GPUS=1 SLURM_GPUS_ON_NODE=2");
+    for (uint32_t pid = 200; pid < 240; pid++)
+        put_process(node, pid, IN("/slurm_n/uid_0/job_8/step_0"), "SLURM_STEP_GPUS=0");
+    put_process(node, 240, IN("/slurm_n/uid_0/job_8/step_0"), "SLURM_STEP_GPUS=1");
+    assert_string_equal(scan(node, 1), "slurm 7 ?0; slurm 7 ?1; slurm 8 ?0; ");
+}
+
+/* As slurmstepd 22.05 writes it with --gpu-bind and ConstrainDevices. Rules tell all. */
+static void gpus_that_a_job_counts_and_nothing_names_are_counted(void **state)
+{
+    struct node *node = *state;
+
+    put_process(node, 10, IN(JOB "/step_0"), "SLURM_STEP_GPUS=1 SLURM_GPUS_ON_NODE=4");
+    put_process(node, 11, IN(JOB "/step_0"), "SLURM_STEP_GPUS=1 SLURM_GPUS_ON_NODE=4");
+    put_process(node, 20, IN("/slurm_n/uid_0/job_8/step_0"), "SLURM_GPUS_ON_NODE=2");
+    put_process(node, 30, IN("/slurm_n/uid_0/job_9/step_0"), "SLURM_GPUS_ON_NODE=2");
+    put_rules(node, "/slurm_n/uid_0/job_9", V1 "c 195:0 rwm\n");
+    assert_string_equal(scan(node, 1), "slurm 7 ?1; slurm 9 0; ");
+    assert_count(node,
+                 (struct job_gpus_count){
+                     .jobs = 3, .by_rules = 1, .by_environment = 1, .incomplete = 2, .unknown = 5});
+}
+
+static void what_a_step_showed_stays_while_the_job_lasts(void **state)
+{
+    struct node *node = *state;
+
+    put_process(node, 10, IN(JOB "/step_0"), "SLURM_STEP_GPUS=0");
+    assert_string_equal(scan(node, 1), "slurm 7 ?0; ");
+    put_process(node, 10, IN(JOB "/step_1"), "SLURM_STEP_GPUS=3");
+    assert_string_equal(scan(node, 61 * USEC_PER_SEC), "slurm 7 ?3; slurm 7 ?0; ");
+    put_process(node, 10, IN(JOB "/step_2"), "SLURM_GPUS_ON_NODE=3");
+    assert_string_equal(scan(node, 122 * USEC_PER_SEC), "slurm 7 ?3; slurm 7 ?0; ");
+    assert_int_equal(attachments_count_unknown(node->attachments), 1);
+    put_rules(node, JOB, V1 "c 195:3 rwm\n"); /* these prove what it has */
+    assert_string_equal(scan(node, 183 * USEC_PER_SEC), "slurm 7 3; ");
+    assert_int_equal(attachments_count_unknown(node->attachments), 0);
+}
+
 static void jobs_of_lsf_and_pbs_and_units_are_read_alike(void **state)
 {
     struct node *node = *state;
@@ -299,12 +400,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(environments_name_gpus_as_their_scheduler_does),
+        cmocka_unit_test(a_step_of_slurm_counts_its_gpus),
         cmocka_unit_test(rules_prove_only_the_gpus_that_they_name),
         cmocka_unit_test(the_step_is_that_of_the_cgroup),
         node_test(the_rules_of_a_job_are_those_around_all_its_steps),
         node_test(an_environment_proves_nothing_against_rules),
         node_test(an_environment_counts_where_everything_is_allowed_or_cannot_be_read),
         node_test(a_job_that_shows_nothing_yet_is_asked_again_soon),
+        node_test(a_job_has_the_gpus_of_all_its_tasks),
+        node_test(a_job_that_counts_more_gpus_than_its_first_processes_name_is_read_on),
+        node_test(gpus_that_a_job_counts_and_nothing_names_are_counted),
+        node_test(what_a_step_showed_stays_while_the_job_lasts),
         node_test(jobs_of_lsf_and_pbs_and_units_are_read_alike),
         node_test(a_tenant_cannot_have_gpus_as_another_ones_job),
     };

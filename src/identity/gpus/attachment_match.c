@@ -93,11 +93,20 @@ static bool parse_part(struct span id, struct claimed_part *part)
     return true;
 }
 
+/* "4g.40gb" of "1c.4g.40gb", a compute instance of it. */
+static const char *instance_profile(const char *profile)
+{
+    size_t digits = strspn(profile, "0123456789");
+
+    return digits > 0 && strncmp(profile + digits, "c.", 2) == 0 ? profile + digits + 2 : profile;
+}
+
 static bool is_part(const struct snapshot_mig_device *device, const struct claimed_part *part)
 {
     if (device->placement.is_known)
         return device->placement.profile == part->profile && device->placement.start == part->start;
-    return is_profile(device->profile, part->profile_name);
+    return is_profile(device->profile, part->profile_name) ||
+           is_profile(instance_profile(device->profile), part->profile_name);
 }
 
 /* Profile and place are those of one instance. Where the driver does not tell the place, the

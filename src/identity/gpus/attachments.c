@@ -16,7 +16,7 @@ struct entry {
     unsigned failures;
     uint64_t retry_us;
     struct gpu_access *gpus; /* NULL: none */
-    size_t gpu_count;
+    size_t gpu_count, unknown;
     enum workload_kind kind;
     char id[];
 };
@@ -169,6 +169,7 @@ void attachments_set(struct attachments *attachments, unsigned source, struct at
         free(entry->gpus);
         entry->gpus = copy;
         entry->gpu_count = gpus->count;
+        entry->unknown = gpus->unknown;
     }
     entry->inspected = true;
     entry->inspected_us = now_us;
@@ -185,6 +186,30 @@ void attachments_note_failure(struct attachments *attachments, unsigned source,
         entry->failures = MIN(entry->failures + 1, (unsigned)ATTACHMENTS_TRIES_MAX);
         entry->retry_us = now_us + (USEC_PER_SEC << entry->failures);
     }
+}
+
+void attachments_recall(struct attachments *attachments, unsigned source, struct attachment_key key,
+                        struct gpu_access_list *gpus)
+{
+    HOLD_LOCK(&attachments->lock);
+    const struct entry *entry = find_entry(&attachments->sources[source], key);
+
+    for (size_t i = 0; entry && i < entry->gpu_count; i++)
+        gpu_access_add(gpus, &entry->gpus[i]);
+}
+
+uint64_t attachments_count_unknown(struct attachments *attachments)
+{
+    HOLD_LOCK(&attachments->lock);
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < ATTACHMENTS_SOURCES_MAX; i++) {
+        const struct table *table = &attachments->sources[i].table;
+
+        for (size_t k = 0; k < table->count; k++)
+            count += ((const struct entry *)table->items[k])->unknown;
+    }
+    return count;
 }
 
 static bool is_fresh(const struct source *source, uint64_t since_us)

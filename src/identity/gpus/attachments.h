@@ -84,6 +84,13 @@ void attachments_set(struct attachments *attachments, unsigned source, struct at
 void attachments_note_failure(struct attachments *attachments, unsigned source,
                               struct attachment_key key, uint64_t now_us);
 
+/* Adds what the last inspection of the workload found, for one that adds to it. */
+void attachments_recall(struct attachments *attachments, unsigned source, struct attachment_key key,
+                        struct gpu_access_list *gpus);
+
+/* How many GPUs all listed workloads have besides those found, as in struct gpu_access_list. */
+uint64_t attachments_count_unknown(struct attachments *attachments);
+
 typedef void attachments_visit(void *context, const struct attachment *attachment);
 
 /* Visits those of sources that have listed something since `since_us`; the same GPU may come from

@@ -16,6 +16,7 @@ static const uint64_t AGAIN_US = 60 * USEC_PER_SEC;
 
 enum {
     PROCESSES_MAX = 16,       /* of a job that are read: its steps may have different GPUs */
+    TASKS_MAX = 128,          /* that are read where the job has more GPUs than those named */
     MEMORY_BYTES = 256 << 10, /* of an environment, or of a command line */
     TIMEOUTS_MAX = 10,        /* in one scan */
 };
@@ -113,6 +114,16 @@ void job_gpus_parse_environ(enum workload_kind kind, enum job_step step, struct 
         add_all(gpus, &found);
 }
 
+uint32_t job_gpus_parse_count(enum workload_kind kind, enum job_step step, struct span environment)
+{
+    uint64_t count;
+
+    if (kind != WORKLOAD_SLURM || step == JOB_STEP_NONE ||
+        parse_u64_max(find_variable(environment, "SLURM_GPUS_ON_NODE"), GPU_ACCESS_MAX, &count) < 0)
+        return 0;
+    return (uint32_t)count;
+}
+
 bool job_gpus_read_rules(struct span rules, struct gpu_access_list *gpus)
 {
     static const struct {
@@ -146,7 +157,8 @@ struct inspection {
     uint32_t timeout_ms;
     unsigned timeouts; /* of the whole scan */
     bool is_constrained;
-    bool is_whole; /* no other process of it has more to say */
+    bool is_whole;      /* no other process of it has more to say */
+    uint32_t gpu_count; /* the most that one of its steps says to have; 0: none says */
 };
 
 /* NULL: it cannot be read in time. Else to be freed after the text. */
@@ -171,8 +183,10 @@ static void read_environment(struct inspection *of, int process_fd, enum job_ste
     struct span text;
     struct memory_read *read = read_memory(of, process_fd, "environ", &text);
 
-    if (read)
+    if (read) {
         job_gpus_parse_environ(of->owner->owner.kind, step, text, gpus);
+        of->gpu_count = MAX(of->gpu_count, job_gpus_parse_count(of->owner->owner.kind, step, text));
+    }
     memory_read_free(read);
     of->is_whole |= step != JOB_STEP_TASKS && gpus->count > before;
 }
@@ -217,6 +231,13 @@ static int inspect_process(struct inspection *of, uint32_t pid, struct gpu_acces
     return 0;
 }
 
+/* Rules name all. */
+static void set_unknown(const struct inspection *of, struct gpu_access_list *gpus)
+{
+    gpus->unknown =
+        !of->is_constrained && of->gpu_count > gpus->count ? of->gpu_count - gpus->count : 0;
+}
+
 /* The rules are those of all its processes; environments and command lines differ. 0 if a process
  * was read. */
 static int inspect_owner(struct inspection *of, const struct process_table *processes,
@@ -227,12 +248,16 @@ static int inspect_owner(struct inspection *of, const struct process_table *proc
     int r = -ESRCH;
 
     of->is_constrained = of->is_whole = false;
-    for (int i = 0; i < PROCESSES_MAX && !of->is_constrained && !of->is_whole; i++) {
+    of->gpu_count = 0;
+    for (int i = 0; i < (gpus->unknown > 0 ? TASKS_MAX : PROCESSES_MAX) && !of->is_constrained &&
+                    !of->is_whole;
+         i++) {
         pid = process_table_next_pid(processes, of->owner, pid);
         if (pid == 0)
             break;
         if (inspect_process(of, pid, gpus) == 0)
             r = 0;
+        set_unknown(of, gpus);
         if (r == 0 && is_unit)
             break;
     }
@@ -271,12 +296,17 @@ void job_gpus_scan(const struct host *host, const struct process_table *processe
             !attachments_is_due(attachments, source, key, AGAIN_US, now_us))
             continue;
         /* A job that shows none is asked again soon, and then ever more seldom: its script may not
-         * have started yet. What a step showed stays while the job lasts. */
+         * have started yet. */
         if (inspect_owner(&of, processes, &gpus) == 0 &&
-            (gpus.count > 0 || of.is_constrained || !workload_is_job(key.kind)))
+            (gpus.count > 0 || gpus.unknown > 0 || of.is_constrained ||
+             !workload_is_job(key.kind))) {
+            if (workload_is_job(key.kind) && !of.is_constrained)
+                attachments_recall(attachments, source, key, &gpus);
+            set_unknown(&of, &gpus);
             attachments_set(attachments, source, key, &gpus, now_us);
-        else
+        } else {
             attachments_note_failure(attachments, source, key, now_us);
+        }
     }
 }
 
@@ -301,7 +331,11 @@ struct job_gpus_count job_gpus_count(const struct host *host, const struct proce
         if (!is_inspected(&of.owner->owner) || of.owner->owner.kind == WORKLOAD_VM)
             continue;
         count.jobs += workload_is_job(of.owner->owner.kind);
-        if (inspect_owner(&of, processes, &gpus) < 0 || gpus.count == 0)
+        if (inspect_owner(&of, processes, &gpus) < 0)
+            continue;
+        count.incomplete += gpus.unknown > 0;
+        count.unknown += gpus.unknown;
+        if (gpus.count == 0)
             continue;
         count.by_rules += of.is_constrained;
         count.by_environment += !of.is_constrained;

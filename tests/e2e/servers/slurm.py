@@ -28,6 +28,7 @@ ProctrackType=proctrack/cgroup
 TaskPlugin=task/cgroup
 JobAcctGatherType=jobacct_gather/cgroup
 SchedulerParameters=batch_sched_delay=0
+FirstJobId={first_job}
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
@@ -61,7 +62,7 @@ class Slurm(Server):
     def __init__(self, gpus=0, constrain_devices=False):
         self.gpus, self.constrain_devices = gpus, constrain_devices
 
-    programs = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "sinfo")
+    programs = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "sinfo", "srun")
 
     def require(self):
         super().require()
@@ -86,6 +87,7 @@ class Slurm(Server):
                 sock.bind(("127.0.0.1", 0))
             self.stage.write("slurm.conf", CONFIG.format(
                 node=self.node, host=socket.gethostname(), directory=self.stage.directory,
+                first_job=secrets.randbelow(6 * 10**7) + 10**6,  # another test may have a cluster beside this one
                 controller_port=controller.getsockname()[1], node_port=node.getsockname()[1],
                 gres=f"Gres=gpu:{self.gpus} " if self.gpus else ""))
         self.stage.write("cgroup.conf", CGROUP_CONFIG.format(
@@ -140,6 +142,14 @@ class Slurm(Server):
             f"--chdir={self.stage.directory}", f"--output={self.stage.path('job-%j.out')}",
             self.stage.write(f"script-{secrets.token_hex(4)}", f"#!/bin/sh\n{script}\n")))
 
+    def srun(self, *flags, tasks=1):
+        """A job that is one step, without a batch script; returns its id when all its tasks run."""
+        path = self.stage.path(f"tasks-{secrets.token_hex(4)}")
+        self.stage.start("env", f"SLURM_CONF={self.env['SLURM_CONF']}", self.program["srun"], f"--ntasks={tasks}", *flags,
+                         "sh", "-c", f'echo "$SLURM_JOB_ID" >>{path}; {SLEEP}')
+        return int(wait_until("all tasks run", lambda: os.path.exists(path) and len(ids := lines(path)) == tasks and ids,
+                              60)[0])
+
     def cgroup(self, job):
         return f"{self.root}/uid_0/job_{job}"
 
@@ -179,6 +189,11 @@ class Slurm(Server):
 
     def call(self, name, *arguments):
         return self.stage.run(self.program[name], *arguments, env=self.env)
+
+
+def lines(path):
+    with open(path) as file:
+        return file.read().splitlines()
 
 
 def comm(pid):

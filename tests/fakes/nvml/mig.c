@@ -125,7 +125,9 @@ int nvmlDeviceGetAttributes(void *dev, struct nvml_attributes *attributes)
     return answer_attributes(SYMBOL_nvmlDeviceGetAttributes, dev, attributes);
 }
 
-/* Slices of NVML_GPU_INSTANCE_PROFILE_1_SLICE, _2, _3, _4, _7, _8 and _6, by their numbers. */
+/* Slices of the first profiles of nvml.h ("GPU instance profiles. These macros should be passed to
+ * nvmlDeviceGetGpuInstanceProfileInfo"), by their numbers: NVML_GPU_INSTANCE_PROFILE_1_SLICE 0x0,
+ * _2_SLICE 0x1, _3_SLICE 0x2, _4_SLICE 0x3, _7_SLICE 0x4, _8_SLICE 0x5, _6_SLICE 0x6. */
 static const unsigned profile_slices[] = {1, 2, 3, 4, 7, 8, 6};
 
 /* SMs of a profile by its slices (MIG User Guide, "Supported MIG Profiles"). Other boards have
@@ -200,6 +202,10 @@ int nvmlDeviceGetGpuInstanceById(void *dev, unsigned id, void **ret_instance)
     return NVML_NOT_FOUND;
 }
 
+/* "Get GPU instance information. INVALID_ARGUMENT if gpuInstance or info are invalid". Of
+ * nvmlGpuInstanceInfo_t, id is "Unique instance ID within the device" and profileId "Unique profile
+ * ID within the device"; of nvmlGpuInstancePlacement_t, start is "Index of first occupied memory
+ * slice" and size "Number of memory slices occupied". */
 int nvmlGpuInstanceGetInfo(void *instance, struct nvml_gpu_instance_info *info)
 {
     _call_ struct call call = call_begin_any(SYMBOL_nvmlGpuInstanceGetInfo, instance);
