@@ -205,6 +205,8 @@ METRIC(WORKLOAD_CPU_THROTTLED_PERIODS, OWN, COUNTER, "workload_cpu_throttled_per
        "Periods of the CPU quota in which a workload was throttled.")
 METRIC(WORKLOAD_CPU_THROTTLED, OWN, COUNTER, "workload_cpu_throttled_seconds",
        "Time that a workload was throttled by its CPU quota, over all CPUs.")
+METRIC(WORKLOAD_CPUS, OWN, GAUGE, "workload_cpus",
+       "CPUs that a workload may use: those of its cpuset, or fewer by a quota.")
 METRIC(WORKLOAD_MEMORY_RSS, OWN, GAUGE, "workload_memory_rss_bytes",
        "Anonymous memory of a workload.")
 METRIC(WORKLOAD_MEMORY_CACHE, OWN, GAUGE, "workload_memory_cache_bytes",

@@ -307,6 +307,7 @@ static const struct snapshot_usage usages[] = {
                        [USAGE_MEMORY_LIMIT_BYTES] = 4096,
                        [USAGE_MEMORY_SWAP_BYTES] = 17,
                        [USAGE_PIDS] = 19,
+                       [USAGE_CPUS_THOUSANDTHS] = 2500,
                    },
                .io = usage_ios,
                .rdma = usage_rdmas,
