@@ -49,6 +49,20 @@ static void hardware_counters(struct text *text, const struct snapshot *snapshot
                  meter_words[snapshot->observed[i].kind], "meter_id", snapshot->observed[i].id);
 }
 
+static void power_limits(struct text *text, const struct snapshot *snapshot)
+{
+    text_family(text, METRIC_METER_POWER_LIMIT);
+    for (size_t i = 0; i < snapshot->power_limit_count; i++)
+        for (int limit = 0; limit < METER_LIMITS; limit++) {
+            const struct snapshot_power_limits *row = &snapshot->power_limits[i];
+
+            if (row->limits.uw[limit] > 0)
+                text_row(text, (int64_t)row->limits.uw[limit], MICRO, "meter",
+                         meter_words[row->kind], "meter_id", row->id, "limit",
+                         meter_limit_words[limit]);
+        }
+}
+
 static void node_meter(struct text *text, const struct snapshot *snapshot)
 {
     text_family(text, METRIC_NODE_POWER);
@@ -71,6 +85,7 @@ static void meter_families(struct text *text, const struct snapshot *snapshot)
     meter_family(text, snapshot, METRIC_METER_ENERGY, offsetof(struct snapshot_meter, energy_uj),
                  MICRO);
     hardware_counters(text, snapshot);
+    power_limits(text, snapshot);
     node_meter(text, snapshot);
     meter_family(text, snapshot, METRIC_ENERGY_PENDING, offsetof(struct snapshot_meter, pending_uj),
                  MICRO);

@@ -30,6 +30,8 @@ METRIC(METER_ENERGY, OWN, COUNTER, "meter_energy_joules",
        "unowned.")
 METRIC(METER_HARDWARE_ENERGY, OWN, COUNTER, "meter_hardware_energy_joules",
        "The hardware's own counter, as last read.")
+METRIC(METER_POWER_LIMIT, OWN, GAUGE, "meter_power_limit_watts",
+       "Enforced power limit of a meter's device, by the time it is averaged over (RAPL).")
 METRIC(NODE_POWER, OWN, GAUGE, "node_power_watts",
        "Power of the whole node, as last reported by this source.")
 METRIC(NODE_METER_INCLUDES_GPUS, OWN, GAUGE, "node_meter_includes_gpus",
