@@ -28,7 +28,8 @@ static const char *const signals[] = {NULL, "average", "marginal"};
 static const char *const bases[] = {NULL, "lifecycle", "direct"};
 static const char *const log_levels[] = {"debug", "info", "warn", "error"};
 static const char *const log_formats[] = {"logfmt", "json"};
-static const char *const compats[] = {"my-gpu-exporter"}; /* bits */
+static const char *const compats[] = {"my-gpu-exporter", "dcgm-exporter", "kepler",
+                                      "ceems"}; /* bits */
 
 /* As enum names_by. */
 static const char *const report_by[] = {"namespace", "user",  "account", "job",

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "metrics/compat.h"
 #include "metrics/exposition_private.h"
 
 void exposition_meter_labels(struct text *text, const struct snapshot_meter *meter)
@@ -473,6 +474,7 @@ static void book_families(struct text *text, const struct snapshot *snapshot,
     source_families(text, snapshot);
     dropped_families(text, snapshot);
     exporter_families(text, snapshot, options);
+    compat_books(text, snapshot, options);
 }
 
 void exposition_render(const struct snapshot *snapshot, const struct exposition_options *options,
@@ -483,8 +485,10 @@ void exposition_render(const struct snapshot *snapshot, const struct exposition_
     text_begin(&text, out, options->format, options->process_prefix);
     if (parts & EXPOSITION_BOOKS)
         book_families(&text, snapshot, options);
-    if (parts & EXPOSITION_USAGE)
+    if (parts & EXPOSITION_USAGE) {
         exposition_usage(&text, snapshot, options->expose);
+        compat_usage(&text, snapshot, options);
+    }
     if (parts & EXPOSITION_END)
         text_end(&text);
 }

@@ -371,7 +371,8 @@ void exposition_usage(struct text *text, const struct snapshot *snapshot, enum e
             if (expose_has(expose, snapshot->usages[i].kind))
                 usage_field(&rows, &snapshot->usages[i], f);
     }
-    for (enum metric metric = METRIC_WORKLOAD_MEMORY_WORKING_SET; metric < METRIC_COUNT; metric++) {
+    for (enum metric metric = METRIC_WORKLOAD_MEMORY_WORKING_SET; metric <= METRIC_WORKLOAD_HUGETLB;
+         metric++) {
         text_family(text, metric);
         for (size_t i = 0; i < snapshot->usage_count; i++)
             if (expose_has(expose, snapshot->usages[i].kind))

@@ -245,3 +245,5 @@ METRIC(WORKLOAD_RDMA_OBJECTS, OWN, GAUGE, "workload_rdma_objects",
 METRIC(WORKLOAD_HUGETLB, OWN, GAUGE, "workload_hugetlb_bytes",
        "Huge pages of a workload, by page size.")
 /* clang-format on */
+
+#include "metrics/compat_table.h"

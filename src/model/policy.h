@@ -62,6 +62,9 @@ static inline bool expose_has(enum expose expose, enum workload_kind kind)
 /* Other exporters whose metric names are shown, too; bits. */
 enum compat {
     COMPAT_MY_GPU_EXPORTER = 1 << 0,
+    COMPAT_DCGM_EXPORTER = 1 << 1,
+    COMPAT_KEPLER = 1 << 2,
+    COMPAT_CEEMS = 1 << 3,
 };
 
 /* How active energy is divided among the processes of a window. */

@@ -176,6 +176,10 @@ static void each_flag_takes_what_it_allows_and_nothing_else(void **state)
         {"compat", "my-gpu-exporter", 0, NULL},
         {"compat", "their-exporter", -EINVAL, "is not known; use my-gpu-exporter"},
         {"compat", "", -EINVAL, "use my-gpu-exporter"},
+        {"compat", "dcgm-exporter", 0, NULL},
+        {"compat", "kepler", 0, NULL},
+        {"compat", "ceems", 0, NULL},
+        {"compat", "dcgm", -EINVAL, "use my-gpu-exporter, dcgm-exporter, kepler or ceems"},
         {"gpu.idle-watts", "75", 0, NULL},
         {"gpu.idle-watts", "0", 0, NULL},
         {"gpu.idle-watts", "0=75.125", 0, NULL},
@@ -265,6 +269,8 @@ static void compat_may_repeat(void **state)
     /* One that is refused takes nothing away. */
     assert_int_equal(set(options, "compat", "my-gpu-exporter,", NULL), -EINVAL);
     assert_int_equal(options->compat, COMPAT_MY_GPU_EXPORTER);
+    assert_int_equal(set(options, "compat", "kepler", NULL), 0);
+    assert_int_equal(options->compat, COMPAT_MY_GPU_EXPORTER | COMPAT_KEPLER);
 }
 
 static void strings_are_copies(void **state)
