@@ -40,6 +40,17 @@ static void parse_mountinfo(struct span text)
             abort();
 }
 
+/* Limits are settings, in files of their own. */
+static void parse_limits(struct span text)
+{
+    uint64_t value;
+
+    if (cgroup_parse_quota(text, &value) == 0 && value > USAGE_VALUE_MAX)
+        abort();
+    if (cgroup_parse_cpuset(text, &value) == 0 && (value == 0 || value > 1 << 16))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     /* In the order of the corpus. */
@@ -70,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     text = (struct span){(const char *)data + 1, size - 1};
+    parse_limits(text);
     choice = (size_t)(data[0] - 'a') % (ARRAY_SIZE(formats) + 1);
     if (choice == ARRAY_SIZE(formats)) {
         parse_mountinfo(text);

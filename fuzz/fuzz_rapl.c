@@ -47,6 +47,8 @@ static void check_names(struct span text)
     (void)rapl_parse_directory(text, &directory);
     (void)rapl_parse_event(text, &event);
     (void)rapl_modalias_is_amd(text);
+    if (rapl_parse_constraint(text) > METER_LIMITS)
+        abort();
     if (rapl_parse_name(text, &kind, id) == 0 && strnlen(id, sizeof(id)) == sizeof(id))
         abort();
 }

@@ -207,6 +207,21 @@ static bool is_duplicate(const struct builder *builder, size_t index)
     return false;
 }
 
+static void add_power_limits(struct builder *builder)
+{
+    const struct node *node = &builder->pipeline->node;
+    struct snapshot_power_limits *limits = new_rows(builder, node->meter_count, sizeof(*limits));
+
+    for (size_t i = 0; i < node->meter_count && limits; i++) {
+        const struct node_meter *from = &node->meters[i];
+
+        if (is_fresh(builder, from->read_us) && !is_duplicate(builder, i))
+            limits[builder->snapshot->power_limit_count++] = (struct snapshot_power_limits){
+                from->kind, copy_text(builder, from->id), from->limits};
+    }
+    builder->snapshot->power_limits = limits;
+}
+
 /* Adds the meters that are not booked, and the power of the whole node. */
 static void add_observed(struct builder *builder)
 {
@@ -543,6 +558,7 @@ int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t
     snapshot->overhead_mismatch = pipeline->overhead.mismatch;
     add_meters(&builder);
     add_observed(&builder);
+    add_power_limits(&builder);
     gpus = add_gpus(&builder);
     add_processes(&builder);
     add_workloads(&builder);

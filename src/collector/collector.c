@@ -63,6 +63,7 @@ static void prepare_usage(struct collector *collector)
     if (!usage_page_is_wanted(&pages->usage, version, collector_now_us(collector)))
         return;
     snapshot_init(&snapshot);
+    snapshot.node = collector->node;                        /* a label of compatibility names */
     (void)pipeline_fix_names(collector->pipeline, real_us); /* the rest at the next snapshot */
     version = pipeline_usage_version(collector->pipeline);
     if (pipeline_snapshot_usages(collector->pipeline, real_us, collector_stale_us(collector),

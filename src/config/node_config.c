@@ -9,6 +9,7 @@ struct pipeline_options node_config_pipeline(const struct options *options, bool
     return (struct pipeline_options){
         .gpu = {.interval_us = options->sample_interval_us,
                 .idle_policy = options->idle_policy,
+                .idle_powers = &options->gpu_idle_powers,
                 .attribution = options->attribution,
                 .patience_us = options->attribution_delay_us},
         .overhead = {.policy = options->node_overhead_policy,

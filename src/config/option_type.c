@@ -270,6 +270,39 @@ int option_type_currency(struct options *options, const struct options_flag *fla
     return option_type_text(options, flag, value, err);
 }
 
+int option_type_gpu_idle(struct options *options, const struct options_flag *flag,
+                         const struct options_value *value, struct error *err)
+{
+    struct gpu_idle_powers *powers = &options->gpu_idle_powers;
+    const char *equals = strchr(value->text, '=');
+    struct span watts = span_of(equals ? equals + 1 : value->text);
+    const char *gpu = "";
+    size_t at = 0;
+    uint64_t uw;
+
+    if (equals == value->text || parse_millionths(watts, &uw) < 0 || uw > flag->max ||
+        uw % 1000 != 0)
+        return error_set(err, -EINVAL,
+                         "%s: " VALUE " is not WATTS or GPU=WATTS; use watts from 0 to %" PRIu64
+                         " with at most three decimals, and a GPU's UUID or index, for example 75 "
+                         "or 0=75.5",
+                         value->where, value->text, flag->max / 1000000);
+    if (equals)
+        gpu = arena_copy(&options->strings, value->text, (size_t)(equals - value->text));
+    if (!gpu)
+        return error_set(err, -ENOMEM, "%s: out of memory", value->where);
+    if (value->first)
+        powers->count = 0;
+    while (at < powers->count && strcmp(powers->items[at].gpu, gpu) != 0)
+        at++;
+    if (at == GPU_IDLE_POWERS_MAX)
+        return error_set(err, -E2BIG, "%s: " VALUE " is one too many; at most %d are allowed",
+                         value->where, value->text, GPU_IDLE_POWERS_MAX);
+    powers->items[at] = (struct gpu_idle_power){.gpu = gpu, .mw = (uint32_t)(uw / 1000)};
+    powers->count = MAX(powers->count, at + 1);
+    return 0;
+}
+
 int option_type_embodied(struct options *options, const struct options_flag *flag,
                          const struct options_value *value, struct error *err)
 {

@@ -28,6 +28,7 @@ options_setter option_type_metric_prefix;
 options_setter option_type_metrics_path;
 options_setter option_type_compat;
 options_setter option_type_currency;
+options_setter option_type_gpu_idle; /* [GPU=]WATTS, in millionths as `max` is */
 options_setter option_type_embodied; /* METER=GRAMS, in millionths as `max` is */
 
 options_describer option_type_describe_range;

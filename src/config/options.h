@@ -49,6 +49,7 @@ struct options {
     uint64_t model_idle_uw, model_full_uw; /* both, or neither: the second is 0 */
     const char *procfs_path, *sysfs_path, *rootfs_path;
     enum idle_policy idle_policy;
+    struct gpu_idle_powers gpu_idle_powers;
     enum node_overhead_policy node_overhead_policy;
     enum includes_gpus node_meter_includes_gpus;
     enum attribution_method attribution;

@@ -28,7 +28,8 @@ static const char *const signals[] = {NULL, "average", "marginal"};
 static const char *const bases[] = {NULL, "lifecycle", "direct"};
 static const char *const log_levels[] = {"debug", "info", "warn", "error"};
 static const char *const log_formats[] = {"logfmt", "json"};
-static const char *const compats[] = {"my-gpu-exporter"}; /* bits */
+static const char *const compats[] = {"my-gpu-exporter", "dcgm-exporter", "kepler",
+                                      "ceems"}; /* bits */
 
 /* As enum names_by. */
 static const char *const report_by[] = {"namespace", "user",  "account", "job",
@@ -114,6 +115,12 @@ static const struct options_flag flags[] = {
      DURATION(sample_interval_us, 100 * MSEC, 60 * SEC), ALIAS("dcgm-update-frequency")},
     {"idle-policy", "how the energy of an idle GPU is shared", OPTIONS_BOOKS, "proportional",
      WORD("POLICY", idle_policy, idle_policies)},
+    {"gpu.idle-watts",
+     "idle power of GPUs, instead of learning it; GPU is a UUID or an index, without it all others",
+     OPTIONS_BOOKS, NULL,
+     TEXT("[GPU=]WATTS", option_type_gpu_idle, gpu_idle_powers,
+          (uint64_t)GPU_IDLE_MW_MAX *(MILLION / 1000)),
+     REPEATABLE},
     {"rest-policy", "how the node's energy beyond CPUs, memory and GPUs is shared", OPTIONS_BOOKS,
      "proportional", WORD("POLICY", node_overhead_policy, overhead_policies)},
     {"node-meter.includes-gpus", "whether the node's meter includes the GPUs", OPTIONS_BOOKS,

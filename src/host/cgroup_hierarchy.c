@@ -89,12 +89,17 @@ bool hierarchy_parse_mount(struct span line, struct hierarchy_mount *ret_mount)
     if (!is_whole_tree(root) || !unescape(point, ret_mount->point, sizeof(ret_mount->point)))
         return false;
     ret_mount->unified = unified;
+    ret_mount->is_cpuset = false;
     ret_mount->controllers = 0;
     ret_mount->options[0] = '\0';
     if (!unified && !unescape(options, ret_mount->options, sizeof(ret_mount->options)))
         memcpy(ret_mount->options, "-", sizeof("-"));
-    while (!unified && options.len > 0)
-        ret_mount->controllers |= controller_bit(span_cut(&options, ','));
+    while (!unified && options.len > 0) {
+        struct span name = span_cut(&options, ',');
+
+        ret_mount->controllers |= controller_bit(name);
+        ret_mount->is_cpuset |= span_equals(name, "cpuset");
+    }
     return true;
 }
 
@@ -172,6 +177,8 @@ static void add_mount(void *context, const struct hierarchy_mount *mount, int ro
 
     for (size_t i = 0; i < CONTROLLERS; i++)
         is_new |= (mount->controllers & 1U << i) && hierarchies->homes[i] == HIERARCHY_NONE;
+    if (mount->is_cpuset && hierarchies->cpuset_fd < 0)
+        hierarchies->cpuset_fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
     if (hierarchies->count == HIERARCHIES_MAX || !is_new)
         return;
     fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
@@ -187,13 +194,15 @@ static void add_mount(void *context, const struct hierarchy_mount *mount, int ro
 
 int hierarchies_open(const struct host *host, struct hierarchies *ret_hierarchies)
 {
-    struct hierarchies found = {.unified = HIERARCHY_NONE};
+    struct hierarchies found = {.unified = HIERARCHY_NONE, .cpuset_fd = -1};
 
     for (size_t i = 0; i < CONTROLLERS; i++)
         found.homes[i] = HIERARCHY_NONE;
     hierarchy_each_mount(host, add_mount, &found);
-    if (found.count == 0)
+    if (found.count == 0) {
+        cleanup_close(&found.cpuset_fd);
         return -ENOENT;
+    }
     for (size_t i = 0; i < CONTROLLERS; i++)
         if (found.homes[i] == HIERARCHY_NONE)
             found.homes[i] = found.unified;
@@ -206,4 +215,6 @@ void hierarchies_close(struct hierarchies *hierarchies)
     for (size_t i = 0; i < hierarchies->count; i++)
         cleanup_close(&hierarchies->fds[i]);
     hierarchies->count = 0;
+    cleanup_close(&hierarchies->cpuset_fd);
+    hierarchies->cpuset_fd = -1;
 }

@@ -34,6 +34,9 @@ struct hierarchies {
     /* Index of each controller's hierarchy; `unified` if v1 does not have it: the files of a cgroup
      * show whether v2 does. */
     int homes[CONTROLLERS];
+    /* Root of v1's cpuset, which is asked for settings only, and is none of the above: it lists no
+     * cgroups of its own. -1: v2 has it. */
+    int cpuset_fd;
 };
 
 /* Finds them in the mountinfo of the host's procfs; mount points are relative to the host's sysfs
@@ -46,6 +49,7 @@ enum { HIERARCHY_OPTIONS_BYTES = 512 };
 /* A line of mountinfo about cgroups. */
 struct hierarchy_mount {
     bool unified;
+    bool is_cpuset;                        /* of v1 */
     uint32_t controllers;                  /* bits of enum cgroup_controller */
     char options[HIERARCHY_OPTIONS_BYTES]; /* of v1: "rw,cpu,cpuacct"; "-" if they do not fit */
     char point[4096];                      /* unescaped */

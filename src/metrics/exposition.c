@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "metrics/compat.h"
 #include "metrics/exposition_private.h"
 
 void exposition_meter_labels(struct text *text, const struct snapshot_meter *meter)
@@ -49,6 +50,20 @@ static void hardware_counters(struct text *text, const struct snapshot *snapshot
                  meter_words[snapshot->observed[i].kind], "meter_id", snapshot->observed[i].id);
 }
 
+static void power_limits(struct text *text, const struct snapshot *snapshot)
+{
+    text_family(text, METRIC_METER_POWER_LIMIT);
+    for (size_t i = 0; i < snapshot->power_limit_count; i++)
+        for (int limit = 0; limit < METER_LIMITS; limit++) {
+            const struct snapshot_power_limits *row = &snapshot->power_limits[i];
+
+            if (row->limits.uw[limit] > 0)
+                text_row(text, (int64_t)row->limits.uw[limit], MICRO, "meter",
+                         meter_words[row->kind], "meter_id", row->id, "limit",
+                         meter_limit_words[limit]);
+        }
+}
+
 static void node_meter(struct text *text, const struct snapshot *snapshot)
 {
     text_family(text, METRIC_NODE_POWER);
@@ -71,6 +86,7 @@ static void meter_families(struct text *text, const struct snapshot *snapshot)
     meter_family(text, snapshot, METRIC_METER_ENERGY, offsetof(struct snapshot_meter, energy_uj),
                  MICRO);
     hardware_counters(text, snapshot);
+    power_limits(text, snapshot);
     node_meter(text, snapshot);
     meter_family(text, snapshot, METRIC_ENERGY_PENDING, offsetof(struct snapshot_meter, pending_uj),
                  MICRO);
@@ -459,6 +475,7 @@ static void book_families(struct text *text, const struct snapshot *snapshot,
     source_families(text, snapshot);
     dropped_families(text, snapshot);
     exporter_families(text, snapshot, options);
+    compat_books(text, snapshot, options);
 }
 
 void exposition_render(const struct snapshot *snapshot, const struct exposition_options *options,
@@ -469,8 +486,10 @@ void exposition_render(const struct snapshot *snapshot, const struct exposition_
     text_begin(&text, out, options->format, options->process_prefix);
     if (parts & EXPOSITION_BOOKS)
         book_families(&text, snapshot, options);
-    if (parts & EXPOSITION_USAGE)
+    if (parts & EXPOSITION_USAGE) {
         exposition_usage(&text, snapshot, options->expose);
+        compat_usage(&text, snapshot, options);
+    }
     if (parts & EXPOSITION_END)
         text_end(&text);
 }

@@ -267,6 +267,7 @@ static const struct {
     {METRIC_WORKLOAD_CPU_PERIODS, USAGE_CPU_PERIODS, WHOLE, {0}},
     {METRIC_WORKLOAD_CPU_THROTTLED_PERIODS, USAGE_CPU_THROTTLED_PERIODS, WHOLE, {0}},
     {METRIC_WORKLOAD_CPU_THROTTLED, USAGE_CPU_THROTTLED_US, MICRO, {0}},
+    {METRIC_WORKLOAD_CPUS, USAGE_CPUS_THOUSANDTHS, MILLI, {0}},
     {METRIC_WORKLOAD_MEMORY_RSS, USAGE_MEMORY_RSS_BYTES, WHOLE, {0}},
     {METRIC_WORKLOAD_MEMORY_CACHE, USAGE_MEMORY_CACHE_BYTES, WHOLE, {0}},
     {METRIC_WORKLOAD_MEMORY_USED, USAGE_MEMORY_USED_BYTES, WHOLE, {0}},
@@ -370,7 +371,8 @@ void exposition_usage(struct text *text, const struct snapshot *snapshot, enum e
             if (expose_has(expose, snapshot->usages[i].kind))
                 usage_field(&rows, &snapshot->usages[i], f);
     }
-    for (enum metric metric = METRIC_WORKLOAD_MEMORY_WORKING_SET; metric < METRIC_COUNT; metric++) {
+    for (enum metric metric = METRIC_WORKLOAD_MEMORY_WORKING_SET; metric <= METRIC_WORKLOAD_HUGETLB;
+         metric++) {
         text_family(text, metric);
         for (size_t i = 0; i < snapshot->usage_count; i++)
             if (expose_has(expose, snapshot->usages[i].kind))

@@ -30,6 +30,8 @@ METRIC(METER_ENERGY, OWN, COUNTER, "meter_energy_joules",
        "unowned.")
 METRIC(METER_HARDWARE_ENERGY, OWN, COUNTER, "meter_hardware_energy_joules",
        "The hardware's own counter, as last read.")
+METRIC(METER_POWER_LIMIT, OWN, GAUGE, "meter_power_limit_watts",
+       "Enforced power limit of a meter's device, by the time it is averaged over (RAPL).")
 METRIC(NODE_POWER, OWN, GAUGE, "node_power_watts",
        "Power of the whole node, as last reported by this source.")
 METRIC(NODE_METER_INCLUDES_GPUS, OWN, GAUGE, "node_meter_includes_gpus",
@@ -208,6 +210,8 @@ METRIC(WORKLOAD_CPU_THROTTLED_PERIODS, OWN, COUNTER, "workload_cpu_throttled_per
        "Periods of the CPU quota in which a workload was throttled.")
 METRIC(WORKLOAD_CPU_THROTTLED, OWN, COUNTER, "workload_cpu_throttled_seconds",
        "Time that a workload was throttled by its CPU quota, over all CPUs.")
+METRIC(WORKLOAD_CPUS, OWN, GAUGE, "workload_cpus",
+       "CPUs that a workload may use: those of its cpuset, or fewer by a quota.")
 METRIC(WORKLOAD_MEMORY_RSS, OWN, GAUGE, "workload_memory_rss_bytes",
        "Anonymous memory of a workload.")
 METRIC(WORKLOAD_MEMORY_CACHE, OWN, GAUGE, "workload_memory_cache_bytes",
@@ -244,3 +248,5 @@ METRIC(WORKLOAD_RDMA_OBJECTS, OWN, GAUGE, "workload_rdma_objects",
 METRIC(WORKLOAD_HUGETLB, OWN, GAUGE, "workload_hugetlb_bytes",
        "Huge pages of a workload, by page size.")
 /* clang-format on */
+
+#include "metrics/compat_table.h"

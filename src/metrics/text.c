@@ -57,7 +57,7 @@ static void write_header(struct text *text)
     const char *last_word = strrchr(text->family->name, '_');
 
     write_comment(text, "HELP", text->family->help);
-    write_comment(text, "TYPE", text->family->type == METRIC_COUNTER ? "counter" : "gauge");
+    write_comment(text, "TYPE", text->family->type == METRIC_GAUGE ? "gauge" : "counter");
     for (size_t i = 0; text->format == PAGE_OPENMETRICS && i < ARRAY_SIZE(units); i++)
         if (last_word && strcmp(last_word + 1, units[i]) == 0)
             write_comment(text, "UNIT", units[i]);

@@ -28,7 +28,8 @@ struct metric_name {
         METRIC_PREFIX_OWN,     /* wattribute_ */
         METRIC_PREFIX_NONE,    /* names that other exporters share */
     } prefix;
-    enum metric_type { METRIC_GAUGE, METRIC_COUNTER } type;
+    /* A bare counter lacks `_total`, as no name of ours does: never in OpenMetrics. */
+    enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_BARE_COUNTER } type;
     const char *name; /* without `_total`, which only counters have */
     const char *help;
 };

@@ -22,6 +22,21 @@ enum meter_kind {
     METER_KINDS,
 };
 
+/* Limits of the power of a meter's device, each over its own time: RAPL's constraints. */
+enum meter_limit {
+    METER_LIMIT_LONG_TERM,
+    METER_LIMIT_SHORT_TERM,
+    METER_LIMIT_PEAK_POWER,
+    METER_LIMITS,
+};
+
+/* Values of the label `limit`. */
+extern const char *const meter_limit_words[METER_LIMITS];
+
+struct meter_limits {
+    uint64_t uw[METER_LIMITS]; /* 0: there is none, or it is not enforced */
+};
+
 /* Values of the label `meter`. */
 extern const char *const meter_words[METER_KINDS];
 

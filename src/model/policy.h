@@ -2,6 +2,8 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "model/workload.h"
 
@@ -12,6 +14,23 @@ enum idle_policy {
     IDLE_POLICY_RESERVED,     /* workloads that the GPU was allocated to, equally */
     IDLE_POLICY_NONE,         /* floor and context step are `idle` */
 };
+
+/* Idle power that the operator knows, instead of what is learned. */
+enum { GPU_IDLE_POWERS_MAX = 65, GPU_IDLE_MW_MAX = 3000000 };
+
+struct gpu_idle_power {
+    const char *gpu; /* UUID or index; "": all that have none of their own */
+    uint32_t mw;
+};
+
+struct gpu_idle_powers {
+    struct gpu_idle_power items[GPU_IDLE_POWERS_MAX];
+    size_t count;
+};
+
+/* Of this GPU, or NULL: it is learned. `powers` may be NULL. */
+const struct gpu_idle_power *gpu_idle_find(const struct gpu_idle_powers *powers, uint32_t index,
+                                           const char *uuid);
 
 /* Who is charged for what the node draws beyond its processors, memory and GPUs. */
 enum node_overhead_policy {
@@ -43,6 +62,9 @@ static inline bool expose_has(enum expose expose, enum workload_kind kind)
 /* Other exporters whose metric names are shown, too; bits. */
 enum compat {
     COMPAT_MY_GPU_EXPORTER = 1 << 0,
+    COMPAT_DCGM_EXPORTER = 1 << 1,
+    COMPAT_KEPLER = 1 << 2,
+    COMPAT_CEEMS = 1 << 3,
 };
 
 /* How active energy is divided among the processes of a window. */

@@ -220,6 +220,7 @@ struct sample_meter {
     /* The device's own count, which goes on while nobody reads it. NULL: it has none, or it is
      * unknown. Traces do not have it. */
     const struct counter *hardware;
+    struct meter_limits limits; /* traces do not have them, either */
 };
 
 struct sample_node_power {

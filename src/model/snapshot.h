@@ -46,6 +46,12 @@ struct snapshot_observed {
     uint64_t counter_uj;
 };
 
+struct snapshot_power_limits {
+    enum meter_kind kind;
+    const char *id;
+    struct meter_limits limits;
+};
+
 struct snapshot_node_power {
     const char *source;
     uint64_t power_mw;
@@ -228,6 +234,8 @@ struct snapshot {
     size_t meter_count;
     const struct snapshot_observed *observed;
     size_t observed_count;
+    const struct snapshot_power_limits *power_limits; /* of meters of the node that have some */
+    size_t power_limit_count;
     const struct snapshot_node_power *node_powers;
     size_t node_power_count;
     const char

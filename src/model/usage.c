@@ -180,7 +180,7 @@ int usage_add(struct usage *to, const struct usage *from)
             continue;
         if (!usage_has(to, (enum usage_field)f))
             to->values[f] = value;
-        else if (f == USAGE_MEMORY_LIMIT_BYTES)
+        else if (f == USAGE_MEMORY_LIMIT_BYTES || f == USAGE_CPUS_THOUSANDTHS)
             to->values[f] = MIN(to->values[f], value);
         else
             to->values[f] += value;

@@ -35,6 +35,8 @@ enum usage_field {
     USAGE_MEMORY_LIMIT_BYTES, /* the tightest on the way to the root; absent: there is none */
     USAGE_MEMORY_SWAP_BYTES,
     USAGE_PIDS, /* tasks, not processes */
+    /* It may use as much: of its cpuset and the quotas on the way to the root, the least. */
+    USAGE_CPUS_THOUSANDTHS,
     USAGE_FIELDS,
 };
 

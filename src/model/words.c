@@ -9,6 +9,12 @@ const char *const meter_words[METER_KINDS] = {
     [METER_NODE] = "node",
 };
 
+const char *const meter_limit_words[METER_LIMITS] = {
+    [METER_LIMIT_LONG_TERM] = "long_term",
+    [METER_LIMIT_SHORT_TERM] = "short_term",
+    [METER_LIMIT_PEAK_POWER] = "peak_power",
+};
+
 const char *const unowned_words[UNOWNED_COUNT] = {
     [UNOWNED_IDLE] = "idle",
     [UNOWNED_SYSTEM] = "system",

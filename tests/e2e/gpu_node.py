@@ -112,22 +112,22 @@ def write_scenario(path):
         file.write(trace.body().replace(b" X 0 loop", b" X * loop"))
 
 
-def populate(stack, directory):
-    """The node: flags and environment of an exporter that sees it."""
+def populate(stack, directory, meters=tuple(NO_METERS), command=("sleep", "3600")):
+    """The node: flags and environment of an exporter that sees it. Each of its processes runs the command."""
     require.root()
     require.writable(cgroups.hierarchies())
     docker = stack.enter_context(Containers(f"{directory}/docker.sock"))
     web = docker.add("web")
     docker.add("hidden", requests=[{"DeviceIDs": [UUIDS[1]], "Capabilities": [["gpu"]]}])
     write_pids(f"{directory}/pids", {
-        POD: run_pod(stack, docker, NAMESPACE, POD_NAME)[1],
-        CONTAINER: stack.enter_context(process_in(f"/docker/{web}")),
+        POD: run_pod(stack, docker, NAMESPACE, POD_NAME, command=command)[1],
+        CONTAINER: stack.enter_context(process_in(f"/docker/{web}", command)),
         JOB: stack.enter_context(process_in(
-            f"/slurm_{secrets.token_hex(4)}/uid_0/job_{JOB_ID}/step_0/task_0", SLURM_JOB_ID=JOB_ID,
+            f"/slurm_{secrets.token_hex(4)}/uid_0/job_{JOB_ID}/step_0/task_0", command, SLURM_JOB_ID=JOB_ID,
             SLURM_JOB_NAME="tune", SLURM_JOB_ACCOUNT="physics", SLURM_STEP_GPUS="0")),
     })
     write_scenario(f"{directory}/scenario")
-    return ([*NO_METERS, "--process-scan-interval=1s", f"--docker-socket={directory}/docker.sock", "--cri-socket=",
+    return ([*meters, "--process-scan-interval=1s", f"--docker-socket={directory}/docker.sock", "--cri-socket=",
              "--podman-socket=", "--pod-resources-socket="],
             {"LD_LIBRARY_PATH": FAKE, "FAKE_NVML_SCENARIO": f"{directory}/scenario",
              "FAKE_NVML_PIDS": f"{directory}/pids"})

@@ -184,6 +184,8 @@ class CgroupV2(TestCase):
                               ("throttled_seconds", Decimal(stat["throttled_usec"]) / 10**6)):
             self.assertEqual(value, self.value("pod", f"cpu_{family}_total"), family)
         self.assertEqual(0, self.value("container", "cpu_throttled_periods_total"))
+        self.assertEqual(Decimal("0.2"), self.value("pod", "cpus"))
+        self.assertGreaterEqual(self.value("container", "cpus"), 1)  # those of the machine
 
     def test_memory_is_what_is_held_and_the_tightest_limit_counts(self):
         for group in ("container", "pod", "job", "inner"):

@@ -13,6 +13,7 @@ HARDWARE = "wattribute_meter_hardware_energy_joules_total"
 WORKLOADS = "wattribute_workload_energy_joules_total"
 RANGE_UJ = 262143328850
 STEP_UJ, STEP_S = 5_000_000, 0.1
+LIMIT_UW = 225_500_000
 
 
 class Sysfs:
@@ -32,6 +33,9 @@ class Sysfs:
         self.write("max_energy_range_uj", RANGE_UJ)
         self.count_uj = RANGE_UJ - 50_000_000  # it wraps a second after the start
         self.write("energy_uj", self.count_uj)
+        self.write("enabled", 1)
+        self.write("constraint_0_name", "long_term")
+        self.write("constraint_0_power_limit_uw", LIMIT_UW)
         if self.has_driver:
             self.load_driver()
         self.ending = threading.Event()
@@ -106,6 +110,9 @@ class NodeMeters(TestCase):
             last = pages[-1]
             self.assertEqual(1, last.value("wattribute_source_up", source="rapl"))
             self.assertEqual(0, package(last, "wattribute_source_resets_total"))
+            self.assertEqual({("long_term", decimal.Decimal("225.5"))}, {
+                (labels["limit"], value) for labels, value in last.values(
+                    "wattribute_meter_power_limit_watts", meter="package", meter_id="0")})
             settled = [package(page, METER_ENERGY) for page in pages]
             self.assertEqual(sorted(settled), settled)
 

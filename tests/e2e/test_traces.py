@@ -297,6 +297,29 @@ class Ledgers(TestCase):
         self.assertAlmostEqual(3, drawn["intensity"][2] / drawn["intensity"][1], delta=0.5)
         self.assertTrue(all(process["confidence"] > 0 for process in ledger["processes"]), ledger)
 
+    def test_an_idle_power_that_is_told_divides_a_board_that_never_rests(self):
+        """Of the 300 W that it always draws, 75.5 W are known to be idle; nothing shows them."""
+        trace = Trace()
+        ident = trace.gpu(0)
+        trace.gpu(1)
+        for gpu in (0, 1):
+            trace.work(gpu, [11, 12], seconds=20, watts=300)
+        path = trace.write(self.path("busy.trace.gz"))
+        for flag, told_uj in ((["--gpu.idle-watts=75.5"], [1510_000_000] * 2),
+                              ([f"--gpu.idle-watts={ident}=75.5"], [1510_000_000, 0]),
+                              (["--gpu.idle-watts=40", "--gpu.idle-watts=1=75.5"], [800_000_000, 1510_000_000]),
+                              ([], [0, 0])):
+            for policy, method in itertools.product(("none", "proportional"), ("intensity", "timeshare")):
+                with self.subTest(flag=flag, policy=policy, method=method):
+                    ledger = self.ledger(path, *flag, f"--idle-policy={policy}", f"--attribution={method}")
+                    self.assert_balanced(ledger)
+                    self.assertEqual([trace.energy_mj[gpu] * 1000 for gpu in (0, 1)],
+                                     [meter["energy_uj"] for meter in ledger["meters"]])
+                    idle_uj = [meter["idle_uj"] if policy == "none" else sum(
+                        process["idle_uj"] for process in ledger["processes"] if process["gpu"] == meter["gpu"])
+                        for meter in ledger["meters"]]
+                    self.assertEqual(told_uj, idle_uj)
+
     def test_a_counter_that_goes_back_is_a_reset_and_what_it_then_shows_is_a_gap(self):
         trace = Trace()
         trace.gpu(0)

@@ -106,6 +106,7 @@ class Containers(UsageTestCase):
         self.assertGreater(page.value(CPU, id=box.id, mode="user"), page.value(CPU, id=box.id, mode="system"))
         self.assertEqual(4, page.value(PIDS, id=box.id))
         self.assertEqual(256 * MIB, page.value(PREFIX + "memory_limit_bytes", id=box.id))
+        self.assertEqual(len(os.sched_getaffinity(0)), page.value(PREFIX + "cpus", id=box.id))  # all of the machine's
         self.assertEqual(0, page.value(PREFIX + "memory_oom_kills_total", id=box.id))
         rss, used, working_set = (page.value(f"{PREFIX}memory_{name}_bytes", id=box.id)
                                   for name in ("rss", "used", "working_set"))
@@ -123,6 +124,7 @@ class Containers(UsageTestCase):
         self.assertEqual(1, page.value(PREFIX + "memory_oom_kills_total", id=box.id))
         self.assertGreater(page.value(PREFIX + "memory_failures_total", id=box.id), 0)
         self.assertEqual(32 * MIB, page.value(PREFIX + "memory_limit_bytes", id=box.id))
+        self.assertEqual(Decimal("0.2"), page.value(PREFIX + "cpus", id=box.id))
         stat = dict(line.split() for line in read_file(f"/docker/{box.id}", "cpu.stat").splitlines())
         throttled_s = Decimal(stat["throttled_usec"]) / 10**6 if "throttled_usec" in stat else \
             Decimal(stat["throttled_time"]) / 10**9

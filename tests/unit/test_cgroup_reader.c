@@ -215,6 +215,61 @@ static void the_limit_is_the_tightest_on_the_way_up(void **state)
     assert_value(fixture, B, USAGE_MEMORY_LIMIT_BYTES, 400);
 }
 
+static void of_v2_the_cpus_are_those_of_the_cpuset_or_the_quota(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_v2(fixture);
+    put_cgroup(fixture, "cpuset.cpus.effective", "0-15\n");
+    put_cgroup(fixture, "docker/" A "/cpu.max", "max 100000\n");
+    put_cgroup(fixture, "docker/" B "/memory.current", "1\n");
+    put_cgroup(fixture, "docker/" B "/cpuset.cpus.effective", "0-3\n");
+    put_cgroup(fixture, "docker/" B "/cpu.max", "250000 100000\n");
+    start_reader(fixture, V2);
+    read_once(fixture);
+    /* Without a controller of its own it has what is around it: here the machine. */
+    assert_value(fixture, A, USAGE_CPUS_THOUSANDTHS, 16000);
+    assert_value(fixture, B, USAGE_CPUS_THOUSANDTHS, 2500);
+    put_cgroup(fixture, "docker/" B "/cpu.max", "max 100000\n");
+    put_cgroup(fixture, "docker/cpu.max", "600000 100000\n"); /* of both */
+    read_next(fixture, true);
+    assert_value(fixture, A, USAGE_CPUS_THOUSANDTHS, 6000);
+    assert_value(fixture, B, USAGE_CPUS_THOUSANDTHS, 4000);
+}
+
+static void of_v1_the_cpus_are_those_of_the_cpuset_or_the_quota(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_v1_cpu(fixture, "cpu", "cpu");
+    put_cgroup(fixture, "cpu/docker/" B "/cpu.stat", "nr_periods 0\n");
+    put_cgroup(fixture, "cpu/docker/" B "/cpu.cfs_quota_us", "150000\n");
+    put_cgroup(fixture, "cpu/docker/" B "/cpu.cfs_period_us", "100000\n");
+    put_cgroup(fixture, "cpu/docker/" A "/cpu.cfs_quota_us", "-1\n");
+    put_cgroup(fixture, "cpu/docker/" A "/cpu.cfs_period_us", "100000\n");
+    put_cgroup(fixture, "cpuset/cpuset.effective_cpus", "0-7\n");
+    put_cgroup(fixture, "cpuset/docker/" A "/cpuset.cpus", "2-4,6\n");
+    start_reader(fixture, V1("cpu") V1("cpuset"));
+    read_once(fixture);
+    assert_int_equal(count_items(fixture), 2);
+    assert_value(fixture, A, USAGE_CPUS_THOUSANDTHS, 4000);
+    assert_value(fixture, B, USAGE_CPUS_THOUSANDTHS, 1500);
+    /* What is online counts. */
+    put_cgroup(fixture, "cpuset/docker/" A "/cpuset.effective_cpus", "2-3\n");
+    read_next(fixture, true);
+    assert_value(fixture, A, USAGE_CPUS_THOUSANDTHS, 2000);
+}
+
+static void without_cpuset_and_quota_the_cpus_are_unknown(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_v2(fixture);
+    start_reader(fixture, V2);
+    read_once(fixture);
+    assert_absent(fixture, A, USAGE_CPUS_THOUSANDTHS);
+}
+
 static void a_directory_that_joins_in_another_hierarchy_adds_its_values(void **state)
 {
     struct fixture *fixture = *state;
@@ -358,6 +413,9 @@ int main(void)
         TEST(v2_has_everything_in_one_place),
         TEST(without_descriptors_to_keep_the_values_are_the_same),
         TEST(the_limit_is_the_tightest_on_the_way_up),
+        TEST(of_v2_the_cpus_are_those_of_the_cpuset_or_the_quota),
+        TEST(of_v1_the_cpus_are_those_of_the_cpuset_or_the_quota),
+        TEST(without_cpuset_and_quota_the_cpus_are_unknown),
         TEST(a_directory_that_joins_in_another_hierarchy_adds_its_values),
         TEST(a_file_that_comes_later_is_found_by_a_rescan),
         TEST(garbage_costs_the_values_of_its_file_and_only_as_long_as_it_is_there),

@@ -31,6 +31,7 @@ static const char *const names[USAGE_FIELDS] = {
     [USAGE_MEMORY_LIMIT_BYTES] = "limit",
     [USAGE_MEMORY_SWAP_BYTES] = "swap",
     [USAGE_PIDS] = "pids",
+    [USAGE_CPUS_THOUSANDTHS] = "cpus",
 };
 
 static size_t print(char *text, size_t size, size_t len, const char *name, uint64_t value)
@@ -369,6 +370,70 @@ static void no_limit_is_no_number(void **state)
         assert_int_equal(cgroup_parse_number(span_of(cases[i].text), &value), cases[i].r);
 }
 
+static void a_quota_is_a_part_of_each_period(void **state)
+{
+    static const struct {
+        const char *text;
+        int r;
+        uint64_t thousandths;
+    } cases[] = {
+        {"200000 100000\n", 0, 2000},
+        {"150000 100000\n", 0, 1500},
+        {"1000 1000000\n", 0, 1},
+        {"0 100000\n", 0, 0},
+        {"max 100000\n", -ERANGE, 0},
+        {"-1 100000\n", -ERANGE, 0}, /* of v1 */
+        {"-2 100000\n", -EINVAL, 0},
+        {"200000 0\n", -EINVAL, 0},
+        {"200000\n", -EINVAL, 0},
+        {"200000 100000", -EINVAL, 0},
+        {"200000 100000\n\n", -EINVAL, 0},
+        {"99999999999999999999 1\n", -EINVAL, 0},
+        {"", -EINVAL, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        uint64_t thousandths = 0;
+
+        assert_int_equal(cgroup_parse_quota(span_of(cases[i].text), &thousandths), cases[i].r);
+        assert_int_equal(thousandths, cases[i].thousandths);
+    }
+}
+
+static void the_cpus_of_a_list_are_counted(void **state)
+{
+    static const struct {
+        const char *text;
+        int r;
+        uint64_t cpus;
+    } cases[] = {
+        {"0\n", 0, 1},
+        {"0-3,8\n", 0, 5},
+        {"2,4-5,63-127\n", 0, 68},
+        {"0-65535\n", 0, 65536},
+        {"\n", -EINVAL, 0}, /* of v1, until it is set */
+        {"", -EINVAL, 0},
+        {"0-3", -EINVAL, 0},
+        {"3-0\n", -EINVAL, 0},
+        {"0,0\n", -EINVAL, 0},
+        {"0-3,2\n", -EINVAL, 0},
+        {"0-\n", -EINVAL, 0},
+        {"-3\n", -EINVAL, 0},
+        {"0-65536\n", -EINVAL, 0},
+        {"0 1\n", -EINVAL, 0},
+        {"0-3\n4\n", -EINVAL, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        uint64_t cpus = 0;
+
+        assert_int_equal(cgroup_parse_cpuset(span_of(cases[i].text), &cpus), cases[i].r);
+        assert_int_equal(cpus, cases[i].cpus);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +449,8 @@ int main(void)
         cmocka_unit_test(the_totals_of_pressure_count),
         cmocka_unit_test(rdma_objects_are_counted_by_device),
         cmocka_unit_test(no_limit_is_no_number),
+        cmocka_unit_test(a_quota_is_a_part_of_each_period),
+        cmocka_unit_test(the_cpus_of_a_list_are_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -307,6 +307,7 @@ static const struct snapshot_usage usages[] = {
                        [USAGE_MEMORY_LIMIT_BYTES] = 4096,
                        [USAGE_MEMORY_SWAP_BYTES] = 17,
                        [USAGE_PIDS] = 19,
+                       [USAGE_CPUS_THOUSANDTHS] = 2500,
                    },
                .io = usage_ios,
                .rdma = usage_rdmas,
@@ -401,7 +402,18 @@ static const struct snapshot_factor factors[] = {
      .in_force = true},
 };
 
+static const struct snapshot_power_limits power_limits[] = {
+    {METER_PACKAGE, "0", {{[METER_LIMIT_LONG_TERM] = 225000000, [METER_LIMIT_SHORT_TERM] = 1}}},
+    {METER_DRAM, "0", {{0}}},
+};
+
+static const struct snapshot_node_power node_powers[] = {{"ipmi", 451250}};
+
 static const struct snapshot full = {
+    .node_powers = node_powers,
+    .node_power_count = ARRAY_SIZE(node_powers),
+    .power_limits = power_limits,
+    .power_limit_count = ARRAY_SIZE(power_limits),
     .meters = meters,
     .meter_count = ARRAY_SIZE(meters),
     .overhead_source = "ipmi",

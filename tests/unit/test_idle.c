@@ -104,6 +104,34 @@ static void a_window_without_length_teaches_nothing(void **state)
     assert_int_equal(levels.without_context.count, 0);
 }
 
+static void a_fixed_level_is_both_and_nothing_is_learned(void **state)
+{
+    struct idle_levels levels = {.is_fixed = true, .fixed_mw = 75500};
+    struct idle_part part;
+
+    (void)state;
+    idle_learn(&levels, false, joules(77), SECOND);
+    idle_learn(&levels, true, joules(122), SECOND);
+    assert_int_equal(levels.without_context.count + levels.with_context.count, 0);
+    for (int context = 0; context < 2; context++) {
+        part = idle_split(&levels, context, joules(300), 2 * SECOND);
+        assert_int_equal(part.floor_uj, joules(151));
+        assert_int_equal(part.step_uj, 0);
+    }
+    part = idle_split(&levels, true, joules(30), SECOND);
+    assert_int_equal(part.floor_uj, joules(30));
+    levels.fixed_mw = 0;
+    part = idle_split(&levels, true, joules(30), SECOND);
+    assert_int_equal(part.floor_uj + part.step_uj, 0);
+    /* What was learned before is used again without it. */
+    levels = (struct idle_levels){0};
+    idle_learn(&levels, false, joules(77), SECOND);
+    levels.is_fixed = true;
+    assert_int_equal(idle_level_mw(&levels, true), 0);
+    levels.is_fixed = false;
+    assert_int_equal(idle_level_mw(&levels, true), 77000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +143,7 @@ int main(void)
         cmocka_unit_test(one_low_reading_among_many_does_not_lower_the_level),
         cmocka_unit_test(old_levels_are_forgotten),
         cmocka_unit_test(a_window_without_length_teaches_nothing),
+        cmocka_unit_test(a_fixed_level_is_both_and_nothing_is_learned),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,6 +176,20 @@ static void each_flag_takes_what_it_allows_and_nothing_else(void **state)
         {"compat", "my-gpu-exporter", 0, NULL},
         {"compat", "their-exporter", -EINVAL, "is not known; use my-gpu-exporter"},
         {"compat", "", -EINVAL, "use my-gpu-exporter"},
+        {"compat", "dcgm-exporter", 0, NULL},
+        {"compat", "kepler", 0, NULL},
+        {"compat", "ceems", 0, NULL},
+        {"compat", "dcgm", -EINVAL, "use my-gpu-exporter, dcgm-exporter, kepler or ceems"},
+        {"gpu.idle-watts", "75", 0, NULL},
+        {"gpu.idle-watts", "0", 0, NULL},
+        {"gpu.idle-watts", "0=75.125", 0, NULL},
+        {"gpu.idle-watts", "GPU-79185bc1-0000-4000-8000-000000000000=3000", 0, NULL},
+        {"gpu.idle-watts", "3000.001", -EINVAL, "watts from 0 to 3000 with at most three"},
+        {"gpu.idle-watts", "75.0001", -EINVAL, "watts from 0 to 3000 with at most three"},
+        {"gpu.idle-watts", "=75", -EINVAL, "for example 75 or 0=75.5"},
+        {"gpu.idle-watts", "0=", -EINVAL, "for example 75 or 0=75.5"},
+        {"gpu.idle-watts", "-1", -EINVAL, "for example 75 or 0=75.5"},
+        {"gpu.idle-watts", "", -EINVAL, "for example 75 or 0=75.5"},
         {"config.file", "", -EINVAL, "is empty"},
         {"help", "true", 0, NULL},
         {"help", "false", 0, NULL},
@@ -217,6 +231,33 @@ static void an_error_keeps_its_advice_whatever_the_length_of_the_value(void **st
     assert_non_null(strstr(err.text, "at most 4095"));
 }
 
+static const struct gpu_idle_power *idle_of(const struct options *options, uint32_t index,
+                                            const char *uuid)
+{
+    return gpu_idle_find(&options->gpu_idle_powers, index, uuid);
+}
+
+static void a_gpus_own_idle_power_counts_before_that_of_all(void **state)
+{
+    struct options *options = *state;
+
+    assert_null(idle_of(options, 0, "GPU-a"));
+    assert_null(gpu_idle_find(NULL, 0, "GPU-a"));
+    assert_int_equal(set(options, "gpu.idle-watts", "70", NULL), 0);
+    assert_int_equal(options->gpu_idle_powers.count, 1);
+    assert_int_equal(idle_of(options, 0, "GPU-a")->mw, 70000);
+    assert_int_equal(set(options, "gpu.idle-watts", "GPU-a=80.5", NULL), 0);
+    assert_int_equal(options->gpu_idle_powers.count, 2);
+    assert_int_equal(idle_of(options, 0, "GPU-a")->mw, 80500);
+    assert_int_equal(idle_of(options, 1, "GPU-b")->mw, 70000);
+    assert_int_equal(set(options, "gpu.idle-watts", "1=0", NULL), 0);
+    assert_int_equal(idle_of(options, 1, "GPU-b")->mw, 0);
+    assert_int_equal(idle_of(options, 11, "GPU-c")->mw, 70000);
+    assert_int_equal(set(options, "gpu.idle-watts", "90", NULL), 0); /* the last one wins */
+    assert_int_equal(options->gpu_idle_powers.count, 3);
+    assert_int_equal(idle_of(options, 11, "GPU-c")->mw, 90000);
+}
+
 static void compat_may_repeat(void **state)
 {
     struct options *options = *state;
@@ -228,6 +269,8 @@ static void compat_may_repeat(void **state)
     /* One that is refused takes nothing away. */
     assert_int_equal(set(options, "compat", "my-gpu-exporter,", NULL), -EINVAL);
     assert_int_equal(options->compat, COMPAT_MY_GPU_EXPORTER);
+    assert_int_equal(set(options, "compat", "kepler", NULL), 0);
+    assert_int_equal(options->compat, COMPAT_MY_GPU_EXPORTER | COMPAT_KEPLER);
 }
 
 static void strings_are_copies(void **state)
@@ -408,6 +451,7 @@ int main(void)
         TEST(a_value_that_is_refused_changes_nothing),
         TEST(an_error_keeps_its_advice_whatever_the_length_of_the_value),
         TEST(strings_are_copies),
+        TEST(a_gpus_own_idle_power_counts_before_that_of_all),
         TEST(compat_may_repeat),
         TEST(listen_addresses_of_a_higher_source_replace_those_of_a_lower),
         TEST(one_listen_address_too_many_is_refused),

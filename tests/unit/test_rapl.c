@@ -118,6 +118,26 @@ static void write_zone(const struct rig *rig, const char *zone, const char *name
         write_energy(rig, zone, energy_uj);
 }
 
+/* `index` is the kernel's; limits that it does not have have no file. */
+static void write_limit(const struct rig *rig, const char *zone, unsigned index, const char *name,
+                        const char *limit_uw)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "class/powercap/%s/constraint_%u_name", zone, index);
+    tree_write(rig->root, path, name);
+    snprintf(path, sizeof(path), "class/powercap/%s/constraint_%u_power_limit_uw", zone, index);
+    tree_write(rig->root, path, limit_uw);
+}
+
+static void enable_limits(const struct rig *rig, const char *zone, const char *enabled)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "class/powercap/%s/enabled", zone);
+    tree_write(rig->root, path, enabled);
+}
+
 static void remove_zone(const struct rig *rig, const char *zone)
 {
     char path[128];
@@ -245,6 +265,48 @@ static void two_sockets_with_memory_and_platform_are_five_meters(void **state)
     write_energy(&rig, "intel-rapl:1", "1500");
     write_energy(&rig, "intel-rapl:2", "9000000");
     assert_read(&rig, 1, 0, "package 0=500850, dram 0=1, package 1=500, dram 1=0, psys 0=2000000");
+    done_rig(&rig);
+}
+
+static void assert_limits(const struct rig *rig, size_t index, uint64_t long_term_uw,
+                          uint64_t short_term_uw, uint64_t peak_power_uw)
+{
+    const uint64_t *uw = rig->batch.samples[index].meter.limits.uw;
+
+    assert_int_equal(uw[METER_LIMIT_LONG_TERM], long_term_uw);
+    assert_int_equal(uw[METER_LIMIT_SHORT_TERM], short_term_uw);
+    assert_int_equal(uw[METER_LIMIT_PEAK_POWER], peak_power_uw);
+}
+
+static void enforced_limits_come_with_their_meter_and_are_read_again(void **state)
+{
+    struct rig rig;
+
+    (void)state;
+    make_rig(&rig, intel);
+    write_two_sockets(&rig);
+    write_limit(&rig, "intel-rapl:0", 0, "long_term\n", "225000000\n");
+    write_limit(&rig, "intel-rapl:0", 1, "short_term\n", "270000000\n");
+    write_limit(&rig, "intel-rapl:0", 2, "peak_power\n", "0\n"); /* none */
+    enable_limits(&rig, "intel-rapl:0", "1\n");
+    write_limit(&rig, "intel-rapl:0:0", 0, "long_term\n", "41250000\n");
+    enable_limits(&rig, "intel-rapl:0:0", "0\n");                       /* not enforced */
+    write_limit(&rig, "intel-rapl:1", 0, "short_term\n", "99000000\n"); /* in any order */
+    write_limit(&rig, "intel-rapl:1", 1, "unheard_of\n", "1000000\n");
+    write_limit(&rig, "intel-rapl:1", 2, "long_term\n", "-5\n");
+    enable_limits(&rig, "intel-rapl:1", "1\n");
+    assert_int_equal(open_rig(&rig), 0);
+    assert_read(&rig, 0, 0, "package 0=0, dram 0=0, package 1=0, dram 1=0, psys 0=0");
+    assert_limits(&rig, 0, 225000000, 270000000, 0);
+    assert_limits(&rig, 1, 0, 0, 0);
+    assert_limits(&rig, 2, 0, 99000000, 0);
+    assert_limits(&rig, 4, 0, 0, 0);
+    write_limit(&rig, "intel-rapl:0", 0, "long_term\n", "150000000\n");
+    assert_read(&rig, 11, 0, "package 0=0, dram 0=0, package 1=0, dram 1=0, psys 0=0");
+    assert_limits(&rig, 0, 150000000, 270000000, 0);
+    enable_limits(&rig, "intel-rapl:0", "0\n");
+    assert_read(&rig, 11, 0, "package 0=0, dram 0=0, package 1=0, dram 1=0, psys 0=0");
+    assert_limits(&rig, 0, 0, 0, 0);
     done_rig(&rig);
 }
 
@@ -1109,6 +1171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_sockets_with_memory_and_platform_are_five_meters),
+        cmocka_unit_test(enforced_limits_come_with_their_meter_and_are_read_again),
         cmocka_unit_test(every_part_of_a_client_processor_has_its_kind),
         cmocka_unit_test(of_amd_only_packages_are_counted),
         cmocka_unit_test(the_dies_of_amd_are_one_package),

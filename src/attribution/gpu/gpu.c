@@ -41,6 +41,16 @@ static void set_place(struct gpu *gpu, const struct sample_device *device)
     snprintf(gpu->pci, sizeof(gpu->pci), "%s", device->pci ? device->pci : "");
 }
 
+/* As the operator says. */
+static void fix_idle(struct gpu *gpu)
+{
+    const struct gpu_idle_power *fixed =
+        gpu_idle_find(gpu->options.idle_powers, gpu->index, gpu->uuid);
+
+    gpu->idle.is_fixed = fixed;
+    gpu->idle.fixed_mw = fixed ? fixed->mw : 0;
+}
+
 int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device,
              const struct gpu_options *options, struct ledger *ledger, struct sightings *sightings)
 {
@@ -57,6 +67,7 @@ int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device
         .window_count = 1,
     };
     set_place(gpu, device);
+    fix_idle(gpu);
     if (options->attribution == ATTRIBUTION_INTENSITY) {
         gpu->programs = calloc(1, sizeof(*gpu->programs));
         gpu->learning = calloc(1, sizeof(*gpu->learning));
@@ -250,6 +261,7 @@ static void set_clock_back(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
 void gpu_resume(struct gpu *gpu, const struct resumed_meter *before)
 {
     gpu->idle = before->idle;
+    fix_idle(gpu);
     if (!before->has_counter)
         return;
     if (!before->has_hardware && !before->is_integral) { /* its energy was booked elsewhere */

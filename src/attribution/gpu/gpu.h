@@ -27,6 +27,7 @@ enum { GPU_LIST_VGPU = SAMPLE_LIST_KINDS, GPU_LIST_KINDS };
 struct gpu_options {
     uint64_t interval_us; /* the length of a window */
     enum idle_policy idle_policy;
+    const struct gpu_idle_powers *idle_powers; /* NULL: all are learned. The caller's */
     enum attribution_method attribution;
     uint64_t patience_us; /* how long a shared window may wait for what is learned later */
 

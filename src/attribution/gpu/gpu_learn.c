@@ -365,8 +365,7 @@ static void learn_slots(struct gpu *gpu, bool is_last)
     struct gpu_learning *learning = gpu->learning;
     const struct slot *slot;
 
-    learning->intensity.states.idle_watts =
-        (double)MAX(gpu->idle.with_context.level_mw, gpu->idle.without_context.level_mw) / 1e3;
+    learning->intensity.states.idle_watts = (double)idle_level_mw(&gpu->idle, true) / 1e3;
     learning->intensity.states.limit_watts = (double)gpu->power_limit_mw / 1e3;
     while ((slot = slots_next(&learning->slots, is_last))) {
         if (gpu->mig) {

@@ -278,9 +278,7 @@ static double usual_watts(const struct gpu *gpu, const double units[UNIT_COUNT])
 
 static double idle_watts(const struct gpu *gpu, bool context)
 {
-    uint32_t with = gpu->idle.with_context.level_mw, without = gpu->idle.without_context.level_mw;
-
-    return (double)(context ? MAX(with, without) : without) / 1e3;
+    return (double)idle_level_mw(&gpu->idle, context) / 1e3;
 }
 
 /* The watts of all instances in a slot. True if all are known. */

@@ -23,7 +23,7 @@ void idle_learn(struct idle_levels *levels, bool context, uint64_t energy_uj, ui
     uint32_t sorted[IDLE_MEMORY];
     uint64_t power_mw;
 
-    if (duration_us == 0)
+    if (duration_us == 0 || levels->is_fixed)
         return;
     power_mw = (uint64_t)((unsigned __int128)energy_uj * 1000 / duration_us);
     level->seen_mw[level->next] = (uint32_t)MIN(power_mw, (uint64_t)UINT32_MAX);
@@ -40,15 +40,23 @@ static uint64_t energy_at(uint64_t power_mw, uint64_t duration_us)
     return (uint64_t)((unsigned __int128)power_mw * duration_us / 1000);
 }
 
+/* A board never seen with a context has only the floor. */
+uint64_t idle_level_mw(const struct idle_levels *levels, bool context)
+{
+    if (levels->is_fixed)
+        return levels->fixed_mw;
+    return context ? MAX(levels->with_context.level_mw, levels->without_context.level_mw)
+                   : levels->without_context.level_mw;
+}
+
 struct idle_part idle_split(const struct idle_levels *levels, bool context, uint64_t energy_uj,
                             uint64_t duration_us)
 {
-    uint64_t floor_mw = levels->without_context.level_mw;
-    uint64_t level_mw = context ? levels->with_context.level_mw : floor_mw;
+    uint64_t floor_mw = idle_level_mw(levels, false);
+    uint64_t level_mw = idle_level_mw(levels, context);
     struct idle_part part;
 
     /* A board never seen without a context has only the floor. */
-    level_mw = MAX(level_mw, floor_mw);
     if (floor_mw == 0)
         floor_mw = level_mw;
     part.floor_uj = MIN(energy_at(floor_mw, duration_us), energy_uj);
@@ -58,7 +66,8 @@ struct idle_part idle_split(const struct idle_levels *levels, bool context, uint
 
 bool idle_is_exceeded(const struct idle_levels *levels, uint64_t energy_uj, uint64_t duration_us)
 {
-    uint64_t floor_mw = levels->without_context.level_mw, level_mw = levels->with_context.level_mw;
+    uint64_t floor_mw = idle_level_mw(levels, false);
+    uint64_t level_mw = levels->is_fixed ? floor_mw : levels->with_context.level_mw;
     uint64_t most_mw = level_mw > 0 ? level_mw + level_mw / IDLE_MARGIN_PART : 2 * floor_mw;
 
     return most_mw > 0 && energy_uj > energy_at(most_mw, duration_us);

@@ -1,7 +1,8 @@
 /*
  * Idle levels of a meter, learned from windows in which nothing ran. A GPU has two: the floor while
  * no process holds a context (76 to 80 W on an H200), and about 45 W more while one does. Both are
- * low quantiles, so that a window with unseen activity does not raise them. Pure, bounded.
+ * low quantiles, so that a window with unseen activity does not raise them. An operator may fix the
+ * level instead: then it is both. Pure, bounded.
  */
 #pragma once
 
@@ -21,6 +22,8 @@ struct idle_level {
 struct idle_levels {
     struct idle_level without_context;
     struct idle_level with_context;
+    bool is_fixed; /* by the operator: nothing is learned, and what was learned stays unused */
+    uint32_t fixed_mw;
 };
 
 /* The idle part of a window: floor plus context step, each of them energy. */
@@ -28,6 +31,9 @@ struct idle_part {
     uint64_t floor_uj;
     uint64_t step_uj;
 };
+
+/* The power of a board that rests, with or without a context. 0: unknown, or fixed so. */
+uint64_t idle_level_mw(const struct idle_levels *levels, bool context);
 
 /* Adds a window in which nothing was active. */
 void idle_learn(struct idle_levels *levels, bool context, uint64_t energy_uj, uint64_t duration_us);

@@ -116,6 +116,7 @@ static bool open_books(struct node *node)
 
 static void keep_hardware(struct node_meter *meter, const struct sample_meter *reading)
 {
+    meter->limits = reading->limits;
     meter->has_hardware = reading->hardware;
     meter->hardware = reading->hardware ? reading->hardware->last : 0;
 }

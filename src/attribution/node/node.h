@@ -28,6 +28,7 @@ struct node_meter {
     uint64_t pending_uj;               /* since the last usage report */
     uint64_t idle_uj, pending_idle_uj; /* of a model: the idle part of counter and pending */
     struct idle_levels idle;
+    struct meter_limits limits;
 };
 
 struct node_power {

@@ -170,53 +170,6 @@ static void open_files(struct cgroup_reader *reader, struct cgroup_workload *wor
         cgroup_workload_close(reader, workload);
 }
 
-/* From here on: limits of cgroup v2. They apply to everything below, and hardly ever change. */
-
-static uint64_t read_limit(struct cgroup_reader *reader, const struct cgroup_node *node)
-{
-    int root_fd = reader->hierarchies.fds[reader->hierarchies.unified];
-    char path[CGROUP_PATH_BYTES], name[CGROUP_PATH_BYTES + sizeof("/memory.max")];
-    struct span text = {reader->buffer, 0};
-    uint64_t limit_bytes;
-
-    /* The root has none. */
-    if (node->depth == 0 || !cgroup_nodes_get_path(&reader->tree.nodes, node, path))
-        return CGROUP_NO_LIMIT;
-    snprintf(name, sizeof(name), "%s/memory.max", path + 1);
-    if (fs_read_at(root_fd, name, reader->buffer, sizeof(reader->buffer), &text.len) < 0 ||
-        cgroup_parse_number(text, &limit_bytes) < 0)
-        return CGROUP_NO_LIMIT;
-    return limit_bytes;
-}
-
-static uint64_t find_limit(struct cgroup_reader *reader, struct cgroup_node *node)
-{
-    struct cgroup_node *parent = cgroup_nodes_get(&reader->tree.nodes, node->parent);
-
-    if (node->limit_turn != reader->turn) {
-        uint64_t above = parent ? find_limit(reader, parent) : CGROUP_NO_LIMIT;
-
-        node->limit_bytes = MIN(read_limit(reader, node), above);
-        node->limit_turn = reader->turn;
-    }
-    return node->limit_bytes;
-}
-
-static void update_limit(struct cgroup_reader *reader, struct cgroup_workload *workload,
-                         struct cgroup_node *node)
-{
-    int unified = reader->hierarchies.unified;
-
-    if (unified == HIERARCHY_NONE || reader->hierarchies.homes[CONTROLLER_MEMORY] != unified)
-        return;
-    /* Its creator may still be about to limit it, or what it is in. */
-    if (workload->is_late && workload->first_turn == reader->turn)
-        for (struct cgroup_node *above = node; above;
-             above = cgroup_nodes_get(&reader->tree.nodes, above->parent))
-            above->limit_turn = 0;
-    workload->limit_bytes = find_limit(reader, node);
-}
-
 /* From here on: one read. */
 
 static void read_file(struct cgroup_reader *reader, const struct cgroup_file *file, int fd,
@@ -244,7 +197,9 @@ static void read_files(struct cgroup_reader *reader, struct cgroup_workload *wor
         else if (workload->opened & (uint64_t)1 << i)
             keep_values(&reader->files.items[i], usage, &now);
     cgroup_divide_cpu(&now, usage);
-    usage_set(&now, USAGE_MEMORY_LIMIT_BYTES, workload->limit_bytes);
+    usage_set(&now, USAGE_MEMORY_LIMIT_BYTES, workload->limits.memory_bytes);
+    usage_set(&now, USAGE_CPUS_THOUSANDTHS,
+              MIN(workload->limits.quota_thousandths, workload->limits.cpuset_thousandths));
     (void)usage_copy(usage, &now);
     workload->is_read = true;
 }
@@ -263,7 +218,7 @@ void cgroup_workload_read(struct cgroup_reader *reader, size_t index, bool resca
     /* New ones are checked for more files soon, others less and less often. */
     if (workload->must_open || (rescan && (age & (age - 1)) == 0))
         open_files(reader, workload, node);
-    update_limit(reader, workload, node);
+    cgroup_limits_update(reader, workload, node);
     if (workload->fd_count > 0)
         read_files(reader, workload, usage);
     else

@@ -5,6 +5,8 @@
 #include "core/macros.h"
 #include "core/parse.h"
 
+enum { CPUS_MAX = 0xffff }; /* numbers; kernels are built for 8192 */
+
 /* False after the last line. A line without an end is not believed: the start of a number is a
  * number, too. */
 static bool next_line(struct span *text, struct span *ret_line)
@@ -22,6 +24,48 @@ int cgroup_parse_number(struct span text, uint64_t *ret_value)
     if (!next_line(&text, &line) || text.len > 0)
         return -EINVAL;
     return span_equals(line, "max") ? -ERANGE : parse_u64_max(line, USAGE_VALUE_MAX, ret_value);
+}
+
+int cgroup_parse_quota(struct span text, uint64_t *ret_thousandths)
+{
+    struct span line, quota;
+    uint64_t quota_us, period_us;
+
+    if (!next_line(&text, &line) || text.len > 0)
+        return -EINVAL;
+    quota = span_cut(&line, ' ');
+    if (span_equals(quota, "max") || span_equals(quota, "-1"))
+        return -ERANGE;
+    if (parse_u64_max(quota, USAGE_VALUE_MAX / 1000, &quota_us) < 0 ||
+        parse_u64_max(line, USAGE_VALUE_MAX, &period_us) < 0 || period_us == 0)
+        return -EINVAL;
+    *ret_thousandths = quota_us * 1000 / period_us;
+    return 0;
+}
+
+/* Ranges ascend and do not overlap, as the kernel prints them. */
+int cgroup_parse_cpuset(struct span text, uint64_t *ret_cpus)
+{
+    struct span line;
+    uint64_t cpus = 0, next = 0;
+
+    if (!next_line(&text, &line) || text.len > 0 || line.len == 0)
+        return -EINVAL;
+    while (line.len > 0) {
+        struct span last = span_cut(&line, ','), first = span_cut(&last, '-');
+        uint64_t from, to;
+
+        if (parse_u64_max(first, CPUS_MAX, &from) < 0 || from < next)
+            return -EINVAL;
+        to = from;
+        if (last.data > first.data + first.len &&
+            (parse_u64_max(last, CPUS_MAX, &to) < 0 || to < from))
+            return -EINVAL;
+        cpus += to - from + 1;
+        next = to + 1;
+    }
+    *ret_cpus = cpus;
+    return 0;
 }
 
 /* A block device. The kernel's numbers have 12 and 20 bits. */
@@ -229,7 +273,7 @@ enum { V1 = false, V2 = true, ALWAYS = CONTROLLERS };
 /*
  * blkio: what throttling counts, then CFQ and BFQ. The files without "_recursive" lack what is
  * below, so that a job on a kernel that has no others shows no IO rather than a wrong one.
- * memory.max is no counter: it is read less often, and further up, too (files.c).
+ * memory.max is no counter: it is read less often, and further up, too (limits.c).
  */
 const struct cgroup_format cgroup_formats[] = {
     {V1, CONTROLLER_CPUACCT, "cpuacct.usage", parse_one,

@@ -43,6 +43,14 @@ uint32_t cgroup_format_fields(const struct cgroup_format *format);
 /* A file that holds one number. 0, -EINVAL or -ERANGE: above USAGE_VALUE_MAX, or "max". */
 int cgroup_parse_number(struct span text, uint64_t *ret_value);
 
+/* "200000 100000" of cpu.max: microseconds in each period, as thousandths of a CPU. "max", and v1's
+ * -1, are none. 0, -EINVAL or -ERANGE: none. */
+int cgroup_parse_quota(struct span text, uint64_t *ret_thousandths);
+
+/* The number of CPUs in a list as of cpuset.cpus, "0-3,8". 0 or -EINVAL: no list, or an empty one,
+ * as v1's have until they are set. */
+int cgroup_parse_cpuset(struct span text, uint64_t *ret_cpus);
+
 /*
  * cpuacct.usage is exact; cpuacct.stat is in ticks, and was sampled before Linux 5.18, so that it
  * did not add up. So the former is divided in the ratio of the latter. Neither half may go back

@@ -195,7 +195,7 @@ static bool workload_appeared(void *context, struct cgroup_node *node,
     *workload = (struct cgroup_workload){.node = node->self,
                                          .first_turn = reader->turn,
                                          .must_open = true,
-                                         .limit_bytes = CGROUP_NO_LIMIT,
+                                         .limits = CGROUP_NO_LIMITS,
                                          .is_late = reader->is_started};
     memset(workload->fds, -1, sizeof(workload->fds));
     reader->items[reader->count++] = (struct usage_owner){.owner = *owner,

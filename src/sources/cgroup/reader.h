@@ -31,7 +31,7 @@ enum {
 _Static_assert(CGROUP_FILES_MAX <= 64, "a bit for each file");
 
 #define CGROUP_READER_NEVER UINT64_MAX
-#define CGROUP_NO_LIMIT     UINT64_MAX
+#define CGROUP_NO_LIMITS    ((struct cgroup_limits){UINT64_MAX, UINT64_MAX, UINT64_MAX})
 
 /* A file that cgroups have on this machine. */
 struct cgroup_file {
@@ -71,7 +71,7 @@ struct cgroup_workload {
     bool must_open;
     bool is_read; /* at least once */
     bool is_late; /* it appeared after the first cycle */
-    uint64_t limit_bytes;
+    struct cgroup_limits limits;
     uint64_t around_id; /* once it has ended: of the item around it, or 0 */
 };
 
@@ -148,3 +148,7 @@ void cgroup_files_choose(const struct hierarchies *hierarchies, const struct hos
 /* Reads all files of one workload. With `rescan`, those that are due are opened anew. */
 void cgroup_workload_read(struct cgroup_reader *reader, size_t index, bool rescan);
 void cgroup_workload_close(struct cgroup_reader *reader, struct cgroup_workload *workload);
+
+/* limits.c: reads the limits of the workload, once a turn. */
+void cgroup_limits_update(struct cgroup_reader *reader, struct cgroup_workload *workload,
+                          struct cgroup_node *node);

@@ -58,6 +58,12 @@ struct cgroup_dir {
     uint32_t delegated_to; /* as cgroup_delegated_to */
 };
 
+/* UINT64_MAX: none. They apply to everything below. */
+struct cgroup_limits {
+    uint64_t memory_bytes;                          /* of v2; v1's memory.stat has it */
+    uint64_t quota_thousandths, cpuset_thousandths; /* of a CPU */
+};
+
 struct cgroup_node {
     struct cgroup_handle self;
     struct cgroup_handle parent, first_child, next, previous;
@@ -76,7 +82,7 @@ struct cgroup_node {
     /* The reader's. */
     uint32_t workload;
     uint32_t limit_turn;
-    uint64_t limit_bytes;
+    struct cgroup_limits limits;
 
     char name[];
 };

@@ -58,6 +58,17 @@ bool rapl_is_open(struct rapl *rapl, enum meter_kind kind, const char *id)
     return meter && meter->fd >= 0;
 }
 
+void rapl_set_limits(struct rapl *rapl, const struct rapl_meter *meter,
+                     const struct meter_limits *limits)
+{
+    struct rapl_meter *known = find_meter(rapl, meter->kind, meter->id);
+
+    if (!known || known->has_limits)
+        return;
+    known->limits = *limits;
+    known->has_limits = true;
+}
+
 void rapl_add(struct rapl *rapl, const struct rapl_meter *found, uint64_t range_uj)
 {
     struct rapl_meter *meter = find_meter(rapl, found->kind, found->id);
@@ -232,6 +243,7 @@ static int add_sample(const struct rapl *rapl, const struct rapl_meter *meter, s
                 .breaks = meter->counter.breaks,
                 .hardware =
                     rapl->backend->is_lasting ? counter_copy(&meter->counter, &batch->arena) : NULL,
+                .limits = meter->limits,
             },
     };
 

@@ -44,6 +44,8 @@ struct rapl_meter {
     bool has_counted;       /* was read as anything but 0 */
     uint64_t raw_uj;        /* as last read, and since when it is that */
     uint64_t still_since_us;
+    struct meter_limits limits; /* of powercap only */
+    bool has_limits;            /* they are of this search */
 };
 
 struct rapl;
@@ -85,6 +87,10 @@ int rapl_read(void *rapl, struct batch *batch, struct error *err);
 
 bool rapl_is_open(struct rapl *rapl, enum meter_kind kind, const char *id);
 
+/* Of a meter that is open, once a search: of two zones that are one meter the first counts. */
+void rapl_set_limits(struct rapl *rapl, const struct rapl_meter *meter,
+                     const struct meter_limits *limits);
+
 /* A meter that was found, with kind, id, descriptor and shift. Takes the descriptor, even when
  * there is no room. The range is as in struct counter. */
 void rapl_add(struct rapl *rapl, const struct rapl_meter *found, uint64_t range_uj);
@@ -115,6 +121,9 @@ int rapl_parse_directory(struct span text, struct rapl_directory *ret_directory)
 
 /* A zone's name, and the meter's id if it is of a package or psys; others have their parent's. */
 int rapl_parse_name(struct span text, enum meter_kind *ret_kind, char ret_id[static RAPL_ID_BYTES]);
+
+/* The name of a constraint: "long_term". METER_LIMITS: another. */
+enum meter_limit rapl_parse_constraint(struct span text);
 
 /* "event=0x02": the number of perf's event, of 8 bits. */
 int rapl_parse_event(struct span text, uint8_t *ret_event);

@@ -159,13 +159,55 @@ static int open_zone(struct rapl *rapl, const char *directory, struct rapl_meter
     return 0;
 }
 
+enum meter_limit rapl_parse_constraint(struct span text)
+{
+    int limit = 0;
+
+    while (limit < METER_LIMITS && !span_equals(text, meter_limit_words[limit]))
+        limit++;
+    return (enum meter_limit)limit;
+}
+
+/* Above any that a register can hold: such a value is an error of the firmware. */
+static const uint64_t LIMIT_MAX_UW = 100000 * (uint64_t)1000000;
+
+/* The constraints of a zone, which the firmware and tools may change at any time. */
+static struct meter_limits read_limits(const struct rapl *rapl, const char *directory)
+{
+    struct meter_limits limits = {{0}};
+    char buffer[RAPL_TEXT_BYTES];
+    struct span text;
+    uint64_t uw;
+
+    if (rapl_read_file(rapl, buffer, &text, "class/powercap/%s/enabled", directory) < 0 ||
+        !span_equals(text, "1"))
+        return limits;
+    for (unsigned i = 0; i < METER_LIMITS; i++) {
+        enum meter_limit limit;
+
+        if (rapl_read_file(rapl, buffer, &text, "class/powercap/%s/constraint_%u_name", directory,
+                           i) < 0)
+            return limits;
+        limit = rapl_parse_constraint(text);
+        if (limit < METER_LIMITS &&
+            rapl_read_file(rapl, buffer, &text, "class/powercap/%s/constraint_%u_power_limit_uw",
+                           directory, i) == 0 &&
+            parse_u64_max(text, LIMIT_MAX_UW, &uw) == 0)
+            limits.uw[limit] = uw;
+    }
+    return limits;
+}
+
 /* Of several meters with one kind and id, the first counts. */
 static int powercap_find(struct rapl *rapl, struct error *err)
 {
     struct rapl_directory directories[RAPL_METERS_MAX];
     size_t count = list_directories(rapl, directories), gone = 0;
     bool any = false, denied = false, skips_mmio = false;
+    struct meter_limits limits;
 
+    for (size_t i = 0; i < rapl->meter_count; i++)
+        rapl->meters[i].has_limits = false;
     for (size_t i = 0; i < count && !(directories[i].is_mmio && skips_mmio); i++) {
         struct rapl_meter meter = {.fd = -1};
         int r = identify(rapl, &directories[i], &meter);
@@ -177,6 +219,10 @@ static int powercap_find(struct rapl *rapl, struct error *err)
         skips_mmio |= meter.kind == METER_PACKAGE && !directories[i].is_mmio;
         if (!rapl_is_open(rapl, meter.kind, meter.id))
             r = open_zone(rapl, directories[i].name, &meter);
+        if (r == 0) {
+            limits = read_limits(rapl, directories[i].name);
+            rapl_set_limits(rapl, &meter, &limits);
+        }
         any |= r == 0;
         denied |= r == -EACCES || r == -EPERM;
     }
