@@ -102,7 +102,8 @@ class Deb(TestCase):
         # Only what it is called differs: a version before.
         root.run(f"cd /packages && dpkg-deb -R {name} /tmp/old && sed -i 's/^Version: .*/Version: 0.1.9-1/' "
                  f"/tmp/old/DEBIAN/control && dpkg-deb -b /tmp/old old/wattribute_0.1.9-1_amd64.deb && rm -r /tmp/old")
-        root.run(f"apt-get update -qq && apt-get install -y --no-install-recommends --download-only /packages/{name}", network=True)
+        root.write("/etc/apt/apt.conf.d/recommends", 'APT::Install-Recommends "false";\n')
+        root.run(f"apt-get update -qq && apt-get install -y --download-only /packages/{name}", network=True)
         version = re.search(r"_(.*)_", name)[1]
         install, check = debian.documented("install.md", "Debian and Ubuntu").split("\n\n")[:2]
         self.assertTrue(install.startswith("sudo apt install ./"), install)

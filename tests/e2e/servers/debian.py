@@ -91,7 +91,8 @@ class Root:
         os.symlink("/etc/systemd/system/test.service", os.path.join(wants, "test.service"))
         archive = subprocess.run("find . -xdev -print0 | cpio --null --create --format=newc --quiet", shell=True,
                                  cwd=self.directory, stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout
-        console = vm.boot(self.test, archive, memory_mb=1536, seconds=SECONDS)
+        console = vm.boot(self.test, archive, memory_mb=1536, seconds=SECONDS,
+                          parameters="systemd.getty_auto=0 systemd.mask=serial-getty@ttyS0.service")
         found = dict(re.findall(r"(?ms)^=== (\S+)\n(.*?)(?=^=== |\Z)", console))
         self.test.assertIn("end", found, console)
         return {name: text.splitlines() for name, text in found.items() if name != "end"}
