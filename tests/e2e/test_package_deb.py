@@ -18,7 +18,7 @@ SCRIPT = r"""
 cd /packages
 page() {{ curl -s http://localhost:9400/metrics; }}
 joules() {{ page | sed -n 's/^wattribute_meter_energy_joules_total{{meter="package",meter_id="model"}} //p'; }}
-wait_for() {{ i=0; until eval "$1" || [ $i -ge 240 ]; do sleep 0.5; i=$((i + 1)); done; eval "$1"; echo "$2 $?"; }}
+wait_for() {{ i=0; until eval "$1" || [ $i -ge 120 ]; do sleep 0.5; i=$((i + 1)); done; eval "$1"; echo "$2 $?"; }}
 more() {{ awk -v a="$(joules)" -v b="$1" 'BEGIN {{ exit !(a > b) }}'; }}
 quiet() {{ "$@" >/tmp/log 2>&1 || {{ cat /tmp/log; echo "failed: $*"; }}; }}
 
@@ -26,7 +26,7 @@ echo '=== install'
 quiet apt-get install -y ./old/wattribute_*.deb
 systemctl is-active wattribute; systemctl is-enabled wattribute
 wait_for 'page | grep -q ^wattribute_build_info' page
-sed -i 's/^WATTRIBUTE_FLAGS=.*/WATTRIBUTE_FLAGS="--model.idle-watts=1000 --model.busy-watts=2000"/' /etc/default/wattribute
+sed -i 's/^WATTRIBUTE_FLAGS=.*/WATTRIBUTE_FLAGS="--model.idle-watts=1000 --model.full-watts=2000"/' /etc/default/wattribute
 systemctl restart wattribute
 wait_for 'more 100' counted
 before=$(joules); pid=$(systemctl show -P MainPID wattribute)
@@ -50,7 +50,7 @@ echo '=== remove'
 quiet apt-get remove -y wattribute
 systemctl is-active wattribute
 ls /usr/bin/wattribute /lib/systemd/system/wattribute.service 2>/dev/null
-ls /var/lib/wattribute /etc/default/wattribute
+ls /var/lib/wattribute/state /etc/default/wattribute
 
 echo '=== again'
 quiet apt-get install -y ./wattribute_*.deb
@@ -116,7 +116,7 @@ class Deb(TestCase):
         check = "\n".join(found["check"])
         self.assertIn("wattribute_build_info{", check)
         self.assertRegex(check, r"(?m)^ok +owners")
-        self.assertEqual(["inactive", "/etc/default/wattribute", "", "/var/lib/wattribute:", "state"], found["remove"])
+        self.assertEqual(["inactive", "/etc/default/wattribute", "/var/lib/wattribute/state"], found["remove"])
         self.assertEqual(["active", "page 0", "continued 0"], found["again"])
         self.assertEqual(["inactive"], found["purge"])
 

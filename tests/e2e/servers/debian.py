@@ -18,7 +18,7 @@ StandardOutput=tty
 StandardError=tty
 TTYPath=/dev/ttyS0
 Environment=HOME=/root DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin
-Environment=SYSTEMD_PAGER= SYSTEMD_COLORS=0
+Environment=SYSTEMD_PAGER= SYSTEMD_COLORS=0 NO_COLOR=1
 """
 SECONDS = 900
 
