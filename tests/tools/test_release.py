@@ -54,6 +54,16 @@ class Release(unittest.TestCase):
         self.assertRegex(read("packaging/debian/changelog"), rf"(?m)^ -- .*>  {day:%a, %d %b %Y} ")
         self.assertIn(f"* {day:%a %b %d %Y} ", read("packaging/rpm/wattribute.spec"))
 
+    def test_the_workflow_makes_what_the_makefile_has(self):
+        workflow = read(".github/workflows/ci.yml")
+        targets = re.search(r"^\.PHONY: (.*)$", read("Makefile"), re.MULTILINE)[1].split()
+        made = " ".join(re.findall(r"(?:run: make|what:) ([a-z ]+)[}\n]", workflow)).split()
+        self.assertLessEqual({"dist", "deb", "rpm", "image"}, set(made))
+        self.assertLessEqual(set(made), set(targets))
+        for tool in (".ci/run", "tools/release-notes"):
+            self.assertIn(tool, workflow)
+            self.assertTrue(os.access(os.path.join(ROOT, tool), os.X_OK), tool)
+
     def test_its_notes_are_its_section_of_the_changelog(self):
         tool = os.path.join(ROOT, "tools", "release-notes")
         notes = call(tool, self.version)
