@@ -75,7 +75,7 @@ class Root:
             ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--", "sh", "-c",
              'mount -t proc proc "$0/proc" && exec chroot "$0" sh -ec "$1"', self.directory, command],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
-            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": "/tmp"})
         if done.returncode != 0:
             raise AssertionError(f"{command}: {done.stdout}")
         return done.stdout
