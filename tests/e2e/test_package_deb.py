@@ -22,7 +22,7 @@ wait_for() {{ i=0; until eval "$1" || [ $i -ge 120 ]; do sleep 0.5; i=$((i + 1))
 more() {{ awk -v a="$(joules)" -v b="$1" 'BEGIN {{ exit !(a > b) }}'; }}
 quiet() {{ "$@" >/tmp/log 2>&1 || {{ cat /tmp/log; echo "failed: $*"; }}; }}
 
-echo '=== install'
+echo; echo '=== install' # systemd may have reset the terminal
 quiet apt-get install -y ./old/wattribute_*.deb
 systemctl is-active wattribute; systemctl is-enabled wattribute
 wait_for 'page | grep -q ^wattribute_build_info' page
@@ -50,7 +50,7 @@ echo '=== remove'
 quiet apt-get remove -y wattribute
 systemctl is-active wattribute
 ls /usr/bin/wattribute /lib/systemd/system/wattribute.service 2>/dev/null
-ls /var/lib/wattribute/state /etc/default/wattribute
+ls -1 /var/lib/wattribute/state /etc/default/wattribute
 
 echo '=== again'
 quiet apt-get install -y ./wattribute_*.deb
@@ -61,7 +61,7 @@ more "$before"; echo "continued $?"
 echo '=== purge'
 quiet apt-get purge -y wattribute
 systemctl is-active wattribute
-ls -d /var/lib/wattribute /etc/default/wattribute /etc/systemd/system/multi-user.target.wants/wattribute.service 2>/dev/null
+ls -1d /var/lib/wattribute /etc/default/wattribute /etc/systemd/system/multi-user.target.wants/wattribute.service 2>/dev/null
 dpkg --audit
 systemctl --failed --no-legend --plain | grep wattribute
 """
@@ -116,7 +116,7 @@ class Deb(TestCase):
         check = "\n".join(found["check"])
         self.assertIn("wattribute_build_info{", check)
         self.assertRegex(check, r"(?m)^ok +owners")
-        self.assertEqual(["inactive", "/etc/default/wattribute", "/var/lib/wattribute/state"], found["remove"])
+        self.assertEqual(["inactive", "/etc/default/wattribute", "/var/lib/wattribute/state"], found["remove"], found)
         self.assertEqual(["active", "page 0", "continued 0"], found["again"])
         self.assertEqual(["inactive"], found["purge"])
 
