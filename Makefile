@@ -3,7 +3,7 @@
 BUILD ?= build
 CONFIGURE ?=
 
-.PHONY: all build run test sanitize soak faults test-aarch64 test-release fuzz lint bench compare clean
+.PHONY: all build run test sanitize soak faults test-aarch64 test-release fuzz lint bench compare dist deb rpm image clean
 
 all: build
 
@@ -38,10 +38,13 @@ FAULTS ?= all
 faults: setup-test
 	@WATTRIBUTE_FAULTS=$(FAULTS) SUITES=faults TIMEOUT_FACTOR=0 tools/run-tests $(BUILD)
 
-# What CI leaves out to save time: every test under sanitizers, and in fresh roots of Debian 12 and 13.
+# What CI leaves out to save time: every test under sanitizers and in fresh roots of Debian 12 and 13, and the packages that are
+# built there, in clean systems of the same release with systemd.
 test-release: sanitize
 	@tools/test-in-root bookworm
 	@tools/test-in-root trixie
+	@tools/test-package bookworm
+	@tools/test-package trixie
 
 # Searches for inputs that break a parser, for FUZZ_SECONDS each.
 FUZZ_SECONDS ?= 30
@@ -58,6 +61,18 @@ bench: build
 	@$(BUILD)/bench/attribution_cost
 	@$(BUILD)/bench/cgroup_read
 	@$(BUILD)/bench/process_scan
+
+# What is released, in $(BUILD)/packages: docs/install.md.
+dist:
+	@tools/dist $(BUILD)/packages
+
+deb rpm: setup-package
+	@tools/package $@ $(BUILD)/packages
+
+# By Docker or Podman, for these architectures; those of others than this machine are emulated.
+PLATFORMS ?=
+image:
+	@tools/make-image $(BUILD)/packages $(PLATFORMS)
 
 # Beside Debian's node-exporter, as root; `tools/setup servers` installs it.
 compare: build

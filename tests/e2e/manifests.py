@@ -18,12 +18,13 @@ class Mount(NamedTuple):
 
 
 def documents():
-    """By file. A patch is one, too."""
+    """By file below the directory. A patch is one, too; a kustomization is none."""
     yaml = require.module("yaml")
     found = {}
-    for path in sorted(glob.glob(os.path.join(DIRECTORY, "*.yaml"))):
-        with open(path) as file:
-            found[os.path.basename(path)] = list(yaml.safe_load_all(file))
+    for path in sorted(glob.glob(os.path.join(DIRECTORY, "**", "*.yaml"), recursive=True)):
+        if os.path.basename(path) != "kustomization.yaml":
+            with open(path) as file:
+                found[os.path.relpath(path, DIRECTORY)] = list(yaml.safe_load_all(file))
     return found
 
 

@@ -2,12 +2,15 @@
 
 It is built by Podman on a base image that tools/make-base-image made; no registry is needed.
 """
+import glob
+import json
 import os
 import re
 import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 
 import exposition
 import harness
@@ -108,7 +111,14 @@ class ContainerImage(TestCase):
         cls.docker_command = require.command("docker")
         cls.podman = cls.enterClassContext(Podman())
         cls.podman.call("import", base, "localhost/debian:12-slim")
-        cls.podman.build(SOURCE_ROOT, IMAGE, BASE="localhost/debian:12-slim")
+        cls.lists = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="wattribute-image-"))
+        done = subprocess.run([os.path.join(SOURCE_ROOT, "tools", "make-image"), cls.lists], capture_output=True, text=True, env={
+            **os.environ, "ENGINE": shlex.join(cls.podman.command()), "BASE": "localhost/debian:12-slim",
+            "BUILD_OPTIONS": "--network=host"}, stdin=subprocess.DEVNULL, timeout=500)
+        if done.returncode != 0:
+            raise AssertionError(f"tools/make-image: {done.stdout}{done.stderr}")
+        version = harness.run("--version").stdout.decode().split()[1]
+        cls.podman.call("tag", f"localhost/{IMAGE}:{version}", f"localhost/{IMAGE}:latest")
         archive = cls.podman.stage.path("image.tar")
         cls.podman.call("save", "--output", archive, f"localhost/{IMAGE}:latest")
         cls.docker = cls.enterClassContext(Dockerd())
@@ -171,6 +181,20 @@ class ContainerImage(TestCase):
             with self.assertRaisesRegex(AssertionError, "executable file not found"):
                 self.call_docker("run", "--rm", "--network=none", f"--entrypoint={tool}", IMAGE)
         self.assertIn("wattribute", self.call_docker("run", "--rm", "--network=none", IMAGE, "--version"))
+
+    def test_what_is_in_the_image_is_listed(self):
+        path, = glob.glob(os.path.join(self.lists, "wattribute-*-image-*.spdx.json"))
+        subprocess.run([require.cached("spdx/bin/pyspdxtools"), "--infile", path, "--version", "SPDX-2.3"], check=True, timeout=120,
+                       stdin=subprocess.DEVNULL)
+        with open(path) as file:
+            listed = json.load(file)["packages"]
+        found = self.call_docker("run", "--rm", "--network=none", "--entrypoint=dpkg-query", IMAGE, "--show",
+                                 "--showformat=${Package} ${Version}\n").splitlines()
+        self.assertGreater(len(found), 50)
+        debian = [f"{each['name']} {each['versionInfo']}" for each in listed
+                  if each.get("externalRefs", [{}])[0].get("referenceLocator", "").startswith("pkg:deb/debian/")]
+        self.assertEqual(sorted(found), sorted(debian))
+        self.assertLess({"wattribute", "uPlot"}, {each["name"] for each in listed})
 
     def test_docker_shows_the_names_of_other_containers(self):
         web = self.docker.run("web")

@@ -144,7 +144,7 @@ class Mounts(CriTestCase):
     def test_nothing_can_be_written_through_them(self):
         self.containerd.run_pod("ml", "victim", ["main"])
         is_v2 = os.path.exists(f"{cgroups.ROOT}/cgroup.controllers")
-        for patches in [()] if is_v2 else [(), ("cgroup-v1-patch.yaml",)]:
+        for patches in [()] if is_v2 else [(), ("components/cgroup-v1/patch.yaml",)]:
             mounts = list(self.mount_as_the_kubelet(manifests.daemonset(*patches)))
             self.assertIn("/host/run/containerd", [inside for _, inside in mounts])
             self.assertEqual([], self.written(mounts), patches)

@@ -9,14 +9,17 @@ from harness import SOURCE_ROOT, TestCase
 from servers import require
 from servers.unit import Unit
 
+API = "components/api/api.yaml"
+OPENSHIFT = "components/openshift/openshift.yaml"
+SERVICE_MONITOR = "components/servicemonitor/servicemonitor.yaml"
 VERSIONS = ("1.31", "1.33", "1.37")
 # Their kinds are not Kubernetes' own, so that its schemas do not know them.
-FOREIGN = {"servicemonitor.yaml": {"ServiceMonitor"}, "openshift.yaml": {"SecurityContextConstraints"}}
+FOREIGN = {SERVICE_MONITOR: {"ServiceMonitor"}, OPENSHIFT: {"SecurityContextConstraints"}}
 INFO = "wattribute_workload_info"
 CAPABILITIES = {"drop": ["ALL"], "add": ["SETUID", "SETGID", "KILL"]}
 SERVER_HEALED_S = 25  # four periods of CHILD_PING_US, with some slack
 PAGE_S = 2  # how long a page is waited for
-PATCHES = ("amd-patch.yaml", "api-patch.yaml", "cgroup-v1-patch.yaml")
+PATCHES = tuple(f"components/{name}/patch.yaml" for name in ("amd", "api", "cgroup-v1"))
 STATE = "/var/lib/wattribute"
 
 
@@ -30,7 +33,7 @@ class Manifests(TestCase):
 
     def validate(self, name, documents):
         validate = require.cached("kubernetes/bin/kubernetes-validate")
-        path = self.write(name, self.yaml.safe_dump_all(documents).encode())
+        path = self.write(os.path.basename(name), self.yaml.safe_dump_all(documents).encode())
         for version in VERSIONS if documents else ():
             done = subprocess.run([validate, "--strict", "-k", version, path], stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True, timeout=60)
@@ -96,7 +99,7 @@ class Manifests(TestCase):
             self.assertEqual({"gpu-node-7"}, {labels["node"] for labels, _ in page.values(INFO)})
 
     def test_the_api_is_asked_with_all_that_it_needs(self):
-        pod = manifests.daemonset("api-patch.yaml")["spec"]["template"]["spec"]
+        pod = manifests.daemonset("components/api/patch.yaml")["spec"]["template"]["spec"]
         container, = pod["containers"]
         self.assertEqual([*self.container["args"], "--kubernetes.api"], container["args"])
         self.assertIs(True, pod["automountServiceAccountToken"])
@@ -104,9 +107,9 @@ class Manifests(TestCase):
         self.assertTrue(container["securityContext"]["readOnlyRootFilesystem"])  # the rest stays
         self.assertIn("NODE_NAME", [each["name"] for each in container["env"]])
         self.assertEqual([], [mount for mount in container["volumeMounts"] if "/run" in mount["mountPath"]])
-        account = manifests.find("api.yaml", "ServiceAccount")["metadata"]
-        role = manifests.find("api.yaml", "ClusterRole")
-        binding = manifests.find("api.yaml", "ClusterRoleBinding")
+        account = manifests.find(API, "ServiceAccount")["metadata"]
+        role = manifests.find(API, "ClusterRole")
+        binding = manifests.find(API, "ClusterRoleBinding")
         self.assertEqual(pod["serviceAccountName"], account["name"])
         self.assertEqual([{"kind": "ServiceAccount", **account}], binding["subjects"])
         self.assertEqual(role["metadata"]["name"], binding["roleRef"]["name"])
@@ -152,11 +155,11 @@ class Manifests(TestCase):
         self.assertEqual([{"name": "metrics", "port": 9400, "targetPort": "metrics"}], service["ports"])
 
     def test_the_monitor_keeps_the_labels_of_who_used_the_joules(self):
-        endpoint, = manifests.find("servicemonitor.yaml", "ServiceMonitor")["spec"]["endpoints"]
+        endpoint, = manifests.find(SERVICE_MONITOR, "ServiceMonitor")["spec"]["endpoints"]
         self.assertEqual(("metrics", True), (endpoint["port"], endpoint["honorLabels"]))
 
     def test_what_openshift_allows_is_what_the_pod_asks_for(self):
-        allowed = manifests.find("openshift.yaml", "SecurityContextConstraints")
+        allowed = manifests.find(OPENSHIFT, "SecurityContextConstraints")
         security = self.container["securityContext"]
         self.assertEqual(self.pod["hostPID"], allowed["allowHostPID"])
         self.assertEqual(security["capabilities"]["drop"], allowed["requiredDropCapabilities"])

@@ -82,16 +82,23 @@ def run(test, script, modules, devices=(), programs=None, copies=(), parameters=
     `programs` (name: path) are linked statically, `copies` are paths of programs that come with their libraries to the
     same path, and `parameters` are the kernel's.
     """
+    files = cpio(root(script, module_paths(modules), programs or {}, copies))
+    return boot(test, files, devices=devices, parameters=parameters)
+
+
+def boot(test, files, devices=(), parameters="", memory_mb=384, seconds=SECONDS):
+    """The same, of a machine whose root is this archive."""
     if platform.machine() != "x86_64":
         require.missing("the machine that is emulated is an x86_64")
     qemu = require.command("qemu-system-x86_64")
     kernel = glob.glob(os.path.join(require.cached("kernel"), "boot", "vmlinuz-*"))[0]
-    image = test.write("initramfs", cpio(root(script, module_paths(modules), programs or {}, copies)))
+    image = test.write("initramfs", files)
     done = subprocess.run(
-        [qemu, "-accel", "tcg", "-machine", "pc", "-m", "384", "-nodefaults", "-no-user-config", "-display", "none",
-         "-net", "none", "-no-reboot", "-serial", "stdio", "-kernel", kernel, "-initrd", image,
-         "-append", f"console=ttyS0 quiet panic=-1 {parameters}", *devices],
-        stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
+        [qemu, "-accel", "tcg", "-machine", "pc", "-m", str(memory_mb),
+         "-nodefaults", "-no-user-config", "-display", "none", "-net", "none", "-no-reboot", "-serial", "stdio",
+         "-kernel", kernel, "-initrd", image, "-append", f"console=ttyS0 quiet panic=-1 {parameters}", *devices],
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds)
+    os.unlink(image)
     console = done.stdout.decode(errors="replace").replace("\r\n", "\n")
     test.assertEqual(0, done.returncode, f"{console}\n{done.stderr.decode(errors='replace')}")
     return console
