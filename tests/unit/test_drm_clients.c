@@ -358,7 +358,8 @@ static void an_id_that_is_used_again_is_another_client(void **state)
     expect_one(node, 8, 300000);
 }
 
-static void another_client_with_the_same_descriptor_begins_anew(void **state)
+/* A program that opens the card for each of its files: mostly with the same number. */
+static void another_client_with_the_same_descriptor_counts_from_its_start(void **state)
 {
     struct node *node = *state;
     struct uses uses;
@@ -366,12 +367,108 @@ static void another_client_with_the_same_descriptor_begins_anew(void **state)
     open_file(node, 7, 3, RENDER);
     show_render_ms(node, 7, 3, 1, 1000);
     look(node, 0);
-    show_render_ms(node, 7, 3, 2, 9000); /* the pid and the number were used again */
-    look(node, 10 * SECOND);
+    show_render_ms(node, 7, 3, 2, 150);
+    look(node, 2 * STEP); /* no search is due */
     uses = visit(node);
     assert_int_equal(uses.count, 1);
-    assert_int_equal(uses.all[0].busy_us, 0);
+    assert_int_equal(uses.all[0].busy_us, 150000);
     assert_int_equal(uses.all[0].memory_bytes, 2048);
+    show_render_ms(node, 7, 3, 3, 9000); /* more than it can have done since all were searched */
+    look(node, 8 * STEP);
+    expect_one(node, 7, SECOND);
+}
+
+/* As many descriptors as before. */
+static void a_process_that_closed_a_card_is_searched_soon(void **state)
+{
+    struct node *node = *state;
+
+    open_file(node, 7, 3, RENDER);
+    open_file(node, 7, 4, "/etc/passwd");
+    show_render_ms(node, 7, 3, 1, 1000);
+    look(node, 0);
+    close_file(node, 7, 3);
+    open_file(node, 7, 5, RENDER);
+    show_render_ms(node, 7, 5, 2, 150);
+    look(node, 2 * STEP);
+    assert_int_equal(visit_busy(node).count, 0);
+    show_render_ms(node, 7, 5, 2, 350);
+    look(node, 7 * STEP);
+    expect_one(node, 7, 350000);
+}
+
+static void a_new_process_counts_from_its_start(void **state)
+{
+    struct node *node = *state;
+
+    look(node, 0);
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 400);
+    look(node, SECOND);
+    expect_one(node, 7, 400000);
+    show_render_ms(node, 7, 3, 1, 500);
+    look(node, SECOND);
+    expect_one(node, 7, 100000);
+    close_file(node, 7, 3);
+    look(node, 20 * SECOND);
+    /* How fast its cycles pass is known at the next look. */
+    open_file(node, 8, 3, RENDER);
+    show(node, 8, 3, 2, "drm-cycles-rcs:\t300\ndrm-total-cycles-rcs:\t5000\n");
+    look(node, SECOND);
+    expect_one(node, 8, 0);
+    show(node, 8, 3, 2, "drm-cycles-rcs:\t500\ndrm-total-cycles-rcs:\t5100\n");
+    look(node, STEP);
+    expect_one(node, 8, 500000);
+}
+
+/* Another one may have worked for long, where it could not be seen. */
+static void what_is_new_to_the_blind_is_not_counted(void **state)
+{
+    struct node *node = *state;
+    char path[96];
+    bool is_root = geteuid() == 0;
+
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 5000);
+    snprintf(path, sizeof(path), "%s/7/fd", node->path);
+    assert_int_equal(chmod(path, 0), 0);
+    if (is_root)
+        assert_int_equal(seteuid(65534), 0); /* to whom permissions apply */
+    look(node, 0);
+    if (is_root)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(path, 0755), 0);
+    look(node, 10 * SECOND);
+    expect_one(node, 7, 0);
+    show_render_ms(node, 7, 3, 1, 5300);
+    look(node, SECOND);
+    expect_one(node, 7, 300000);
+}
+
+/* xe cannot wake the GPU for a while. */
+static void counts_that_are_left_out_are_not_zero(void **state)
+{
+    struct node *node = *state;
+
+    open_file(node, 7, 3, RENDER);
+    show(node, 7, 3, 1, "drm-cycles-rcs:\t0\ndrm-total-cycles-rcs:\t1000\n");
+    look(node, 0);
+    show(node, 7, 3, 1, "drm-cycles-rcs:\t400\ndrm-total-cycles-rcs:\t2000\n");
+    look(node, SECOND);
+    expect_one(node, 7, 400000);
+    show(node, 7, 3, 1, ""); /* it is taken to work on */
+    look(node, SECOND);
+    expect_one(node, 7, 400000);
+    show(node, 7, 3, 1, "drm-cycles-rcs:\t1400\ndrm-total-cycles-rcs:\t4000\n");
+    look(node, SECOND); /* it has worked harder: a second of two, of which 0.4 s are told */
+    expect_one(node, 7, 600000);
+    show(node, 7, 3, 1, "");
+    for (size_t i = 0; i < 5; i++)
+        look(node, SECOND);
+    expect_one(node, 7, 1500000); /* half of the time, as between the last counts, for 3 s */
+    show(node, 7, 3, 1, "drm-cycles-rcs:\t1500\ndrm-total-cycles-rcs:\t10000\n");
+    look(node, SECOND); /* it had done less */
+    expect_one(node, 7, 0);
 }
 
 static void a_client_that_is_gone_tells_its_last_work_and_no_more(void **state)
@@ -503,7 +600,11 @@ int main(void)
         TEST(nobody_hides_behind_clients_that_do_nothing),
         TEST(clients_that_do_nothing_make_room_for_one_that_works),
         TEST(an_id_that_is_used_again_is_another_client),
-        TEST(another_client_with_the_same_descriptor_begins_anew),
+        TEST(another_client_with_the_same_descriptor_counts_from_its_start),
+        TEST(a_process_that_closed_a_card_is_searched_soon),
+        TEST(a_new_process_counts_from_its_start),
+        TEST(what_is_new_to_the_blind_is_not_counted),
+        TEST(counts_that_are_left_out_are_not_zero),
         TEST(a_client_that_is_gone_tells_its_last_work_and_no_more),
         TEST(nobody_hides_behind_another_name_of_the_node),
         TEST(what_cannot_be_a_card_is_not_read),

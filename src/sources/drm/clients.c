@@ -27,9 +27,9 @@ enum {
     PATH_BYTES = 64,
 };
 
-/* Processes that are new or have opened files are searched every second, and all of them every so
- * often: one file may have been closed for another. */
-static const uint64_t NEW_US = USEC_PER_SEC, ALL_US = 10 * USEC_PER_SEC;
+/* Processes that are new, have opened files or closed a card are searched at the end of each window
+ * of a second, and all of them every so often: one file may have been closed for another. */
+static const uint64_t NEW_US = 9 * USEC_PER_SEC / 10, ALL_US = 10 * USEC_PER_SEC;
 
 /* Who has a client last may be found only when all of them are searched: until then its counts are
  * kept. */
@@ -49,10 +49,14 @@ struct client {
     struct place at;   /* where it is read: the youngest process that was seen with it at first */
     struct place heir; /* another one with a copy, which is left with it; pid 0: none */
     uint64_t round;    /* of the last look that found it */
-    uint64_t read_us;  /* when that was; 0: never */
+    uint64_t read_us;  /* when that was */
     struct drm_engine engines[DRM_ENGINES_MAX]; /* the most that each has shown */
     size_t engine_count;
-    double busy_us; /* since it was last visited */
+    uint64_t counted_us; /* when they were read; 0: never */
+    uint64_t since_us;   /* what they show now was done since then */
+    double share;        /* of the time between the last two counts */
+    double assumed_us;   /* of what was not counted since */
+    double busy_us;      /* since it was last visited */
     bool has_memory;
     uint64_t memory_bytes;
 };
@@ -100,49 +104,84 @@ static struct drm_engine *find_engine(struct client *client, const char *name)
 
 /* How long an engine has worked since it was last read. Counts may go back for a while: then it has
  * not worked until they are past where they were. */
-static double engine_us(struct drm_engine *last, const struct drm_engine *now, double elapsed_us)
+static double engine_us(const struct client *client, struct drm_engine *last,
+                        const struct drm_engine *now, uint64_t mono_us)
 {
+    double most_us = (double)(mono_us - MIN(mono_us, client->since_us)) * now->capacity;
     double busy_us = 0;
 
     if (now->has_time && last->has_time && now->busy_ns > last->busy_ns)
         busy_us = (double)(now->busy_ns - last->busy_ns) / 1e3;
     else if (now->has_cycles && last->has_cycles && now->cycles > last->cycles &&
              now->total_cycles > last->total_cycles)
-        busy_us = elapsed_us * (double)(now->cycles - last->cycles) /
+        busy_us = (double)(mono_us - MIN(mono_us, client->counted_us)) *
+                  (double)(now->cycles - last->cycles) /
                   (double)(now->total_cycles - last->total_cycles);
     last->has_time |= now->has_time;
     last->has_cycles |= now->has_cycles;
     last->busy_ns = MAX(last->busy_ns, now->busy_ns);
     last->cycles = MAX(last->cycles, now->cycles);
     last->total_cycles = now->total_cycles; /* the GPU's own clock, which a deep sleep resets */
-    return MIN(busy_us, elapsed_us * now->capacity) / now->capacity;
+    return MIN(busy_us, most_us) / now->capacity;
 }
 
-/* The client was as busy as the busiest of its engines. Those that it has not used yet may be
- * missing: what a new one shows was done since. */
-static void take_engines(struct client *client, const struct drm_client *read, uint64_t mono_us)
+/* An engine that the client has not shown yet: it may be missing before its first use. True: what
+ * it shows was done since the last look. Cycles that a new client shows are told by the next one,
+ * which knows how fast they pass. */
+static bool add_engine(struct client *client, const struct drm_engine *now, bool is_known,
+                       bool is_new)
 {
-    double elapsed_us = (double)(mono_us - MIN(mono_us, client->read_us)), busiest_us = 0;
-    bool is_first = client->read_us == 0;
+    struct drm_engine *engine;
 
+    if (client->engine_count == DRM_ENGINES_MAX)
+        return false;
+    engine = &client->engines[client->engine_count++];
+    *engine = *now;
+    if (is_known)
+        engine->busy_ns = 0;
+    if (is_new)
+        engine->cycles = 0;
+    return is_known && now->has_time;
+}
+
+/* xe leaves the counts out when it cannot wake the GPU: then it is taken to work on as it did. */
+static void assume_work(struct client *client, uint64_t mono_us)
+{
+    double assumed_us = client->share * (double)(mono_us - MIN(mono_us, client->read_us));
+
+    if (mono_us > client->counted_us + STALE_US)
+        return;
+    client->assumed_us += assumed_us;
+    client->busy_us += assumed_us;
+}
+
+/* The client was as busy as the busiest of its engines. */
+static void take_engines(struct client *client, const struct drm_client *read, bool is_new,
+                         uint64_t mono_us)
+{
+    double elapsed_us = (double)(mono_us - MIN(mono_us, client->counted_us)), busiest_us = 0;
+    bool is_known = client->counted_us > 0, has_cycles = false;
+
+    if (read->engine_count == 0 && client->engine_count > 0) {
+        assume_work(client, mono_us);
+        return;
+    }
     for (size_t i = 0; i < read->engine_count; i++) {
         const struct drm_engine *now = &read->engines[i];
         struct drm_engine *last = find_engine(client, now->name);
 
-        if (!last) {
-            if (client->engine_count == DRM_ENGINES_MAX)
-                continue;
-            last = &client->engines[client->engine_count++];
-            *last = *now;
-            if (!is_first && now->has_time)
-                last->busy_ns = 0;
-            if (is_first || !now->has_time)
-                continue;
-        }
-        busiest_us = MAX(busiest_us, engine_us(last, now, elapsed_us));
+        has_cycles |= now->has_cycles;
+        if (!last && !add_engine(client, now, is_known, is_new))
+            continue;
+        last = last ? last : &client->engines[client->engine_count - 1];
+        busiest_us = MAX(busiest_us, engine_us(client, last, now, mono_us));
     }
-    client->busy_us += busiest_us;
-    client->read_us = mono_us;
+    client->share = elapsed_us > 0 && is_known ? MIN(busiest_us / elapsed_us, 1.0) : 0;
+    client->busy_us += MAX(busiest_us - client->assumed_us, 0);
+    client->assumed_us = 0;
+    client->counted_us = mono_us;
+    if (!is_new || !has_cycles)
+        client->since_us = mono_us;
 }
 
 /* "12/fd", "12/task/13/fdinfo/4". */
@@ -215,6 +254,7 @@ static void take_client(struct drm_clients *clients, const struct place *place,
     uint64_t hash = hash_of(&key);
     HOLD_LOCK(&clients->lock);
     struct client *client = table_find(&clients->clients, hash, has_key, &key);
+    bool is_new = false;
 
     if (client && client->round == clients->round) {
         if (place->pid != client->at.pid)
@@ -223,45 +263,79 @@ static void take_client(struct drm_clients *clients, const struct place *place,
     }
     if (!client) {
         clients->is_partial |= clients->clients.count == CLIENTS_MAX;
-        if (!make_room(clients) || !(client = table_add(&clients->clients, hash, sizeof(*client))))
+        if (!make_room(clients) ||
+            !(client = table_add(&clients->clients, hash, sizeof(*client)))) {
+            clients->is_blind = true;
             return;
+        }
         memcpy(client->pci, read->pdev, sizeof(client->pci));
         client->id = read->id;
+        /* It was not there when all were searched: all that it shows was done since. */
+        client->counted_us = client->since_us = clients->complete_us;
+        is_new = clients->complete_us > 0;
     }
     /* It was gone for a while, or is elsewhere, and began anew: the id was used again. */
     if ((place->pid != client->at.pid || client->round + 1 < clients->round) &&
         is_lower(client, read)) {
         client->engine_count = 0;
-        client->read_us = 0;
+        client->counted_us = 0;
     }
     client->at = *place;
     client->round = clients->round;
     client->has_memory = read->has_memory;
     client->memory_bytes = read->memory_bytes;
-    take_engines(client, read, mono_us);
+    take_engines(client, read, is_new, mono_us);
+    client->read_us = mono_us;
 }
 
-/* False: it is not there. */
-static bool reread_at(struct drm_clients *clients, const struct client *client, struct place place,
-                      uint64_t mono_us)
+static int by_pid(const void *a, const void *b)
 {
-    struct drm_client read;
+    const struct drm_searched *x = a, *y = b;
 
-    if (!read_client(clients->host, &place, &read) || read.id != client->id ||
-        strcmp(read.pdev, client->pci) != 0)
-        return false;
-    take_client(clients, &place, &read, mono_us);
-    return true;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* NULL: it was not there. */
+static struct drm_searched *find_searched(const struct drm_clients *clients, uint32_t pid)
+{
+    return clients->searched_count > 0
+               ? bsearch(&(struct drm_searched){.pid = pid}, clients->searched,
+                         clients->searched_count, sizeof(*clients->searched), by_pid)
+               : NULL;
+}
+
+/* False: it is not there. Another one may be, which was opened since. */
+static bool reread_at(struct drm_clients *clients, const struct client_key *key, struct place place,
+                      bool was_there, uint64_t mono_us)
+{
+    struct drm_searched *searched;
+    struct drm_client read;
+    bool is_client = read_client(clients->host, &place, &read), is_same;
+
+    is_same = is_client && read.id == key->id && strcmp(read.pdev, key->pci) == 0;
+    if (is_client)
+        take_client(clients, &place, &read, mono_us);
+    searched = is_same || !was_there ? NULL : find_searched(clients, place.pid);
+    if (searched)
+        searched->has_changed = true;
+    return is_same;
 }
 
 /* Reads the known clients again, where they were. */
 static void reread(struct drm_clients *clients, uint64_t mono_us)
 {
-    for (size_t i = 0; i < clients->clients.count; i++) {
-        const struct client *client = clients->clients.items[i];
+    size_t count = clients->clients.count;
 
-        if (!reread_at(clients, client, client->at, mono_us) && client->heir.pid > 0)
-            (void)reread_at(clients, client, client->heir, mono_us);
+    for (size_t i = 0; i < MIN(count, clients->clients.count); i++) {
+        const struct client *client = clients->clients.items[i];
+        struct place heir = client->heir;
+        bool was_there = client->round + 1 >= clients->round;
+        char pci[SAMPLE_PCI_BYTES];
+        struct client_key key = {pci, client->id};
+
+        memcpy(pci, client->pci, sizeof(pci)); /* another one may take its room */
+        if (!reread_at(clients, &key, client->at, was_there, mono_us) && heir.pid > 0)
+            (void)reread_at(clients, &key, heir, was_there, mono_us);
     }
 }
 
@@ -278,7 +352,8 @@ static bool may_be_card(struct drm_clients *clients, int directory_fd, const cha
     char target[16];
     ssize_t n = readlinkat(directory_fd, name, target, sizeof(target));
 
-    clients->is_partial |= n < 0 && is_forbidden(errno);
+    if (n < 0 && is_forbidden(errno))
+        clients->is_partial = clients->is_blind = true;
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)
         if (n == (ssize_t)strlen(others[i]) && memcmp(target, others[i], (size_t)n) == 0)
             return false;
@@ -297,7 +372,8 @@ static bool search_table(struct drm_clients *clients, struct place place, uint64
 
     place_path(&place, "fd", path);
     directory = fs_open_dir(clients->host->procfs_fd, path);
-    clients->is_partial |= !directory && is_forbidden(errno);
+    if (!directory && is_forbidden(errno))
+        clients->is_partial = clients->is_blind = true;
     is_empty = directory;
     while (directory && (entry = readdir(directory))) {
         struct drm_client read;
@@ -345,13 +421,6 @@ static void search_process(struct drm_clients *clients, uint32_t pid, uint64_t m
         closedir(directory);
 }
 
-static int by_pid(const void *a, const void *b)
-{
-    const struct drm_searched *x = a, *y = b;
-
-    return (x->pid > y->pid) - (x->pid < y->pid);
-}
-
 /* How many descriptors a process has open: the kernel's size of their directory. */
 static uint64_t count_fds(const struct host *host, uint32_t pid)
 {
@@ -378,7 +447,7 @@ static int list_processes(const struct host *host, struct drm_searched **ret_pro
         if (parse_u64_max(span_of(entry->d_name), INT32_MAX, &pid) == 0 &&
             array_reserve(&processes, &capacity, count, sizeof(*processes)))
             processes[count++] =
-                (struct drm_searched){(uint32_t)pid, count_fds(host, (uint32_t)pid)};
+                (struct drm_searched){(uint32_t)pid, count_fds(host, (uint32_t)pid), false};
     closedir(directory);
     if (count > 0)
         qsort(processes, count, sizeof(*processes), by_pid);
@@ -396,16 +465,15 @@ static void search(struct drm_clients *clients, bool all, uint64_t mono_us)
     if (list_processes(clients->host, &processes, &count) < 0)
         return;
     if (all)
-        clients->is_partial = false;
+        clients->is_partial = clients->is_blind = false;
     /* The youngest first: what opens cards for others, as logind does for a desktop, is older. */
     for (size_t i = count; i-- > 0;) {
-        last = clients->searched_count > 0
-                   ? bsearch(&processes[i], clients->searched, clients->searched_count,
-                             sizeof(*processes), by_pid)
-                   : NULL;
-        if (all || !last || last->fd_count != processes[i].fd_count)
+        last = find_searched(clients, processes[i].pid);
+        if (all || !last || last->has_changed || last->fd_count != processes[i].fd_count)
             search_process(clients, processes[i].pid, mono_us);
     }
+    if (all)
+        clients->complete_us = clients->is_blind ? 0 : mono_us;
     free(clients->searched);
     clients->searched = processes;
     clients->searched_count = count;

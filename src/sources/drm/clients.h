@@ -17,6 +17,7 @@
 struct drm_searched {
     uint32_t pid;
     uint64_t fd_count; /* 0: Linux before 6.2 does not tell */
+    bool has_changed;  /* it has closed a card since */
 };
 
 struct drm_clients {
@@ -34,6 +35,8 @@ struct drm_clients {
     uint64_t shown_us; /* when that began */
     bool shown_partial;
     bool is_partial;
+    bool is_blind;        /* there may be clients that are not known, and have worked */
+    uint64_t complete_us; /* when all were searched last; 0: not all can be seen */
 };
 
 void drm_clients_init(struct drm_clients *clients, const struct host *host);
