@@ -130,6 +130,8 @@ struct drm_card {
     uint32_t failures;    /* windows in which gpu_metrics could not be read, until it could */
     struct counter count; /* of energy: in 2^-16 J */
     uint64_t first_count;
+    struct counter suspect; /* from where it has jumped to */
+    uint64_t suspect_us;    /* when that was, if it has a last value */
 
     /* Intel's. */
     const char *energy_file; /* of hwmon; NULL: none has counted yet */
