@@ -553,6 +553,38 @@ static void a_wide_counter_that_begins_anew_is_not_taken_for_a_full_one(void **s
     close_machine(&rig);
 }
 
+/* amdgpu before Linux 5.19. */
+static void clients_without_times_share_what_the_card_did(void **state)
+{
+    struct fake_script script = script_like("radeon");
+    struct fake_chip chip = *script.boards[0].chip;
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    chip.has_old_fdinfo = true;
+    script.boards[0].chip = &chip;
+    script.boards[0].first_uj = JOULE;
+    for (unsigned i = 0; i < 2; i++)
+        script.processes[i] = (struct fake_process){.pid = 101 + i,
+                                                    .name = "game",
+                                                    .cgroup = "/system.slice/game.service",
+                                                    .engine = "gfx",
+                                                    .from_ms = 5000,
+                                                    .watts = 100,
+                                                    .load = {.steps = {{0, 500}}},
+                                                    .memory_bytes = (uint64_t)1 << 30};
+    script.processes[2].pid = 0;
+    open_machine(&rig, &machine, &script);
+    play_whole(&rig, 40 * SECOND);
+    check_energy(&rig, 0, 0);
+    assert_true(meter_of(&rig, 0)->unowned_uj[UNOWNED_UNATTRIBUTED] < 50 * JOULE);
+    for (unsigned i = 0; i < 2; i++)
+        expect_near("half", active_j(&rig, 101 + i),
+                    fake_truth_j(&script.processes[i], last_us(&rig)), 0.1);
+    close_machine(&rig);
+}
+
 static void a_counter_that_jumps_for_a_moment_loses_nothing(void **state)
 {
     static const struct {
@@ -972,6 +1004,7 @@ int main(void)
         cmocka_unit_test(a_card_without_a_readable_counter_is_integrated_after_a_while),
         cmocka_unit_test(an_apu_is_not_booked_twice_though_its_table_is_newer_or_cannot_be_read),
         cmocka_unit_test(a_wide_counter_that_begins_anew_is_not_taken_for_a_full_one),
+        cmocka_unit_test(clients_without_times_share_what_the_card_did),
         cmocka_unit_test(a_counter_that_jumps_for_a_moment_loses_nothing),
         cmocka_unit_test(a_counter_that_begins_anew_is_followed_from_there),
         cmocka_unit_test(a_driver_that_was_bound_anew_is_read_again),

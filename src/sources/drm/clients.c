@@ -57,6 +57,7 @@ struct client {
     double share;        /* of the time between the last two counts */
     double assumed_us;   /* of what was not counted since */
     double busy_us;      /* since it was last visited */
+    bool is_untimed;
     bool has_memory;
     uint64_t memory_bytes;
 };
@@ -282,6 +283,7 @@ static void take_client(struct drm_clients *clients, const struct place *place,
     }
     client->at = *place;
     client->round = clients->round;
+    client->is_untimed = read->is_untimed;
     client->has_memory = read->has_memory;
     client->memory_bytes = read->memory_bytes;
     take_engines(client, read, is_new, mono_us);
@@ -540,8 +542,12 @@ void drm_clients_visit(struct drm_clients *clients, const char *pci, drm_visit *
         if (strcmp(client->pci, pci) != 0 || (!is_present && busy_us == 0))
             continue;
         client->busy_us -= (double)busy_us;
-        visit(context, &(struct drm_use){client->at.pid, is_present, busy_us, client->has_memory,
-                                         client->memory_bytes});
+        visit(context, &(struct drm_use){.pid = client->at.pid,
+                                         .is_present = is_present,
+                                         .is_untimed = client->is_untimed,
+                                         .busy_us = busy_us,
+                                         .has_memory = client->has_memory,
+                                         .memory_bytes = client->memory_bytes});
     }
 }
 

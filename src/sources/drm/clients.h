@@ -54,6 +54,7 @@ bool drm_clients_are_partial(struct drm_clients *clients, uint64_t mono_us);
 struct drm_use {
     uint32_t pid;
     bool is_present;  /* else it has closed the card, and only its last work is told */
+    bool is_untimed;  /* nobody knows how long it worked */
     uint64_t busy_us; /* of its busiest engine, since it was last visited */
     bool has_memory;
     uint64_t memory_bytes;

@@ -80,7 +80,8 @@ struct drm_process {
     /* Since they were last passed on. */
     uint64_t engine_us, copy_us, evicted_us;
     double occupied_us;       /* compute units */
-    bool is_uncounted;        /* it has queues, but nothing counts what they do */
+    bool is_untimed;          /* it has clients whose work nothing counts */
+    bool is_uncounted;        /* it has those, or queues of which nothing counts what they do */
     uint64_t occupancy_at_us; /* the last reading, by the monotonic clock; 0: none */
     /* Of KFD's counts the most that they showed, once it is known. */
     bool is_known;

@@ -274,8 +274,8 @@ static void take_occupancy(const struct drm_poll *poll, struct drm_process *proc
     const struct drm_card *card = poll->card;
     uint64_t from_us = process->occupancy_at_us ? process->occupancy_at_us : card->poll_us;
 
-    process->is_uncounted =
-        process->kfd.has_queues && (!process->kfd.has_occupancy || card->compute_units == 0);
+    if (process->kfd.has_queues)
+        process->is_uncounted = !process->kfd.has_occupancy || card->compute_units == 0;
     if (card->compute_units > 0 && from_us > 0)
         process->occupied_us += (double)(poll->mono_us - MIN(from_us, poll->mono_us)) *
                                 MIN((double)process->kfd.compute_units / card->compute_units, 1.0);
@@ -300,7 +300,7 @@ static void read_processes(struct drm_poll *poll)
 {
     struct drm_card *card = poll->card;
     /* It costs a scan of registers, and decides nothing while a process is alone. */
-    bool with_occupancy = poll->window_ends || card->process_count > 1;
+    bool with_occupancy = poll->window_ends || card->process_count > 1, has_occupancy = false;
 
     for (size_t i = 0; i < card->process_count; i++)
         card->processes[i].kfd.is_present = false;
@@ -318,7 +318,13 @@ static void read_processes(struct drm_poll *poll)
         take_counts(process);
         if (with_occupancy)
             take_occupancy(poll, process);
+        has_occupancy |= process->kfd.has_occupancy;
     }
+    /* What occupies units beside them has a render node open, too, and no chip with occupancy draws
+     * pictures. */
+    for (size_t i = 0; i < card->process_count && has_occupancy; i++)
+        if (card->processes[i].is_untimed && !card->processes[i].kfd.has_queues)
+            card->processes[i].is_uncounted = false;
 }
 
 /* From here on: meters. */
