@@ -7,6 +7,8 @@
 #include "core/clock.h"
 #include "sources/drm/clients.h"
 
+#include <signal.h>
+
 #define CARD   "0000:03:00.0"
 #define RENDER "/dev/dri/renderD128"
 
@@ -15,6 +17,7 @@ static const uint64_t SECOND = USEC_PER_SEC, STEP = USEC_PER_SEC / 10;
 struct node {
     char path[40];
     struct host host;
+    struct drm_files files;
     struct drm_clients clients;
     uint64_t mono_us;
 };
@@ -33,7 +36,9 @@ static int set_up(void **state)
                                .sysfs_fd = -1,
                                .rootfs_fd = -1};
     node->mono_us = SECOND;
-    drm_clients_init(&node->clients, &node->host);
+    drm_files_init(&node->files, &node->host);
+    drm_clients_init(&node->clients, &node->files);
+    drm_clients_add_card(&node->clients, CARD);
     *state = node;
     return 0;
 }
@@ -43,6 +48,7 @@ static int tear_down(void **state)
     struct node *node = *state;
 
     drm_clients_done(&node->clients);
+    drm_files_done(&node->files);
     close(node->host.procfs_fd);
     tree_remove(node->path, "");
     free(node);
@@ -494,7 +500,7 @@ static void a_client_that_is_gone_tells_its_last_work_and_no_more(void **state)
 
 static void nobody_hides_behind_another_name_of_the_node(void **state)
 {
-    static const char *const names[] = {"/tmp/x", "/", "/dev/null2",
+    static const char *const names[] = {"/tmp/x", "/dev/null2", "/dev/dri/renderD1x",
                                         "/srv/a-long-path/to/some/place/renderD128",
                                         "/dev/dri/by-path/pci-0000:03:00.0-render"};
     struct node *node = *state;
@@ -509,8 +515,9 @@ static void nobody_hides_behind_another_name_of_the_node(void **state)
 
 static void what_cannot_be_a_card_is_not_read(void **state)
 {
-    static const char *const names[] = {"socket:[4711]", "pipe:[1]", "anon_inode:[eventfd]",
-                                        "/dev/null", "/dev/urandom"};
+    static const char *const names[] = {
+        "socket:[4711]", "pipe:[1]", "anon_inode:[eventfd]", "/dev/null", "/dev/urandom",
+        "/etc/passwd",   "/"};
     struct node *node = *state;
 
     for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
@@ -562,8 +569,8 @@ static void processes_that_cannot_be_searched_are_reported(void **state)
     assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
 }
 
-/* As a thread would that hangs in a read of its card's clients. */
-static void a_look_that_hangs_holds_up_nobody_and_what_it_showed_grows_old(void **state)
+/* As a thread would that hangs in it. */
+static void a_search_that_hangs_holds_up_nobody_and_what_it_found_grows_old(void **state)
 {
     struct node *node = *state;
 
@@ -572,17 +579,91 @@ static void a_look_that_hangs_holds_up_nobody_and_what_it_showed_grows_old(void 
     assert_true(drm_clients_are_partial(&node->clients, node->mono_us)); /* nothing was seen yet */
     look(node, 0);
     assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
-    pthread_mutex_lock(&node->clients.looking);
+    pthread_mutex_lock(&node->files.searching);
     show_render_ms(node, 7, 3, 1, 500);
-    look(node, SECOND);
-    expect_one(node, 7, 0);
-    assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
-    look(node, 3 * SECOND);
-    assert_true(drm_clients_are_partial(&node->clients, node->mono_us));
-    pthread_mutex_unlock(&node->clients.looking);
     look(node, SECOND);
     expect_one(node, 7, 500000);
     assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
+    look(node, 3 * SECOND);
+    assert_true(drm_clients_are_partial(&node->clients, node->mono_us));
+    pthread_mutex_unlock(&node->files.searching);
+    look(node, SECOND);
+    expect_one(node, 7, 0);
+    assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
+}
+
+#define OTHER_CARD "0000:04:00.0"
+
+/* What /sys shows of a card's render node. */
+static void add_node(const struct node *node, unsigned minor, const char *device)
+{
+    char path[96], target[64];
+
+    snprintf(path, sizeof(path), "sys/dev/char/226:%u/made", minor);
+    tree_write(node->path, path, "");
+    snprintf(path, sizeof(path), "%s/sys/dev/char/226:%u/device", node->path, minor);
+    snprintf(target, sizeof(target), "../../../%s", device);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+static void open_sysfs(struct node *node)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "%s/sys", node->path);
+    node->host.sysfs_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(node->host.sysfs_fd >= 0);
+}
+
+/* The driver does not answer what is read of its clients: the thread that reads it waits. The other
+ * card's finds its own clients, and reads nothing of the first. */
+static void a_card_that_hangs_holds_up_only_its_own_thread(void **state)
+{
+    struct node *node = *state;
+    char path[64];
+
+    add_node(node, 128, CARD);
+    add_node(node, 129, OTHER_CARD);
+    open_sysfs(node);
+    open_file(node, 9, 3, "/dev/dri/renderD129");
+    tree_write(node->path, "9/fdinfo/made", "");
+    snprintf(path, sizeof(path), "%s/9/fdinfo/3", node->path);
+    assert_int_equal(mkfifo(path, 0644), 0); /* who opens it waits for a writer */
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 0);
+    alarm(30);
+    look(node, 0);
+    show_render_ms(node, 7, 3, 1, 300);
+    look(node, SECOND);
+    expect_one(node, 7, 300000);
+    look(node, 10 * SECOND); /* all are searched again */
+    assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
+    alarm(0);
+    close(node->host.sysfs_fd);
+}
+
+/* A platform device: KFD tells of which board. */
+static void a_file_of_a_partition_is_of_its_board(void **state)
+{
+    struct node *node = *state;
+    struct drm_files_taken taken = {0}, other = {0};
+
+    add_node(node, 129, "amdgpu_xcp_0");
+    open_sysfs(node);
+    tree_write(node->path, "sys/class/kfd/kfd/topology/generation_id", "2\n");
+    tree_write(node->path, "sys/class/kfd/kfd/topology/nodes/1/gpu_id", "77\n");
+    tree_write(node->path, "sys/class/kfd/kfd/topology/nodes/1/properties",
+               "simd_count 16\nsimd_per_cu 4\nlocation_id 768\ndomain 0\ndrm_render_minor 129\n");
+    open_file(node, 7, 3, "/dev/dri/renderD129");
+    drm_files_search(&node->files, node->mono_us);
+    drm_files_take(&node->files, &(const char *){CARD}, 1, &taken);
+    drm_files_take(&node->files, &(const char *){OTHER_CARD}, 1, &other);
+    assert_int_equal(taken.count, 1);
+    assert_int_equal(taken.places[0].pid, 7);
+    assert_int_equal(other.count, 0);
+    free(taken.places);
+    free(other.places);
+    close(node->host.sysfs_fd);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -610,7 +691,9 @@ int main(void)
         TEST(what_cannot_be_a_card_is_not_read),
         TEST(a_process_that_opens_a_card_late_is_found),
         TEST(processes_that_cannot_be_searched_are_reported),
-        TEST(a_look_that_hangs_holds_up_nobody_and_what_it_showed_grows_old),
+        TEST(a_search_that_hangs_holds_up_nobody_and_what_it_found_grows_old),
+        TEST(a_card_that_hangs_holds_up_only_its_own_thread),
+        TEST(a_file_of_a_partition_is_of_its_board),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

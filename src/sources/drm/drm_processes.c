@@ -7,8 +7,8 @@
 #include "core/map.h"
 #include "sources/drm/drm.h"
 
-/* Clients are read at the end of each window, unless another card has just done so, and while
- * processes share a card also in between: one that closes it takes along what it did since. */
+/* Clients are read at the end of each window, unless that was just done, and while processes share
+ * a card also in between: one that closes it takes along what it did since. */
 static const uint64_t END_US = 50000, SHARED_US = 200000;
 
 static struct drm_process *find(const struct drm_card *card, uint32_t pid)
@@ -81,7 +81,7 @@ static void take_client(void *context, const struct drm_use *use)
 static void read_clients(struct drm_poll *poll)
 {
     struct drm_card *card = poll->card;
-    struct drm_clients *clients = &card->shared->clients;
+    struct drm_clients *clients = &card->clients;
 
     if (poll->window_ends || card->process_count > 1)
         drm_clients_look(clients, poll->window_ends ? END_US : SHARED_US, poll->mono_us);
