@@ -145,6 +145,10 @@ static void add_grant(void *context, const struct attachment *attachment)
         snprintf(attached->owner.container_id, sizeof(attached->owner.container_id), "%s",
                  attachment->owner_id);
     snprintf(attached->container, sizeof(attached->container), "%s", attachment->container_name);
+    if (attachment->namespace && attachment->pod) {
+        snprintf(attached->namespace, sizeof(attached->namespace), "%s", attachment->namespace);
+        snprintf(attached->pod, sizeof(attached->pod), "%s", attachment->pod);
+    }
 }
 
 static int by_owner(const void *a, const void *b)
@@ -208,6 +212,10 @@ static void merge_duplicates(struct grant_list *list)
         best->memory_bytes = MAX(best->memory_bytes, list->items[i].memory_bytes);
         if (!best->container[0])
             memcpy(best->container, list->items[i].container, sizeof(best->container));
+        if (!best->pod[0]) {
+            memcpy(best->namespace, list->items[i].namespace, sizeof(best->namespace));
+            memcpy(best->pod, list->items[i].pod, sizeof(best->pod));
+        }
     }
     list->count = kept;
 }
@@ -244,12 +252,22 @@ static void set_roles(struct grant_list *list)
     list->count = kept;
 }
 
+/* The kubelet's stand where nothing else tells them: a runtime is not believed what it says of a
+ * pod in which no process was seen. */
 static void set_names(struct attached *attached, const struct workload_names *names)
 {
-    snprintf(attached->name, sizeof(attached->name), "%s", names->name ? names->name : "");
-    snprintf(attached->namespace, sizeof(attached->namespace), "%s",
-             names->namespace ? names->namespace : "");
-    snprintf(attached->pod, sizeof(attached->pod), "%s", names->pod ? names->pod : "");
+    bool is_named_by_kubelet =
+        attached->pod[0] && !(names->pod && names->pod[0]) && attached->owner.kind == WORKLOAD_POD;
+
+    snprintf(attached->name, sizeof(attached->name), "%s",
+             is_named_by_kubelet ? attached->pod
+             : names->name       ? names->name
+                                 : "");
+    if (!is_named_by_kubelet) {
+        snprintf(attached->namespace, sizeof(attached->namespace), "%s",
+                 names->namespace ? names->namespace : "");
+        snprintf(attached->pod, sizeof(attached->pod), "%s", names->pod ? names->pod : "");
+    }
     if (names->container && names->container[0])
         snprintf(attached->container, sizeof(attached->container), "%s", names->container);
     attached->is_named = true;

@@ -68,6 +68,8 @@ static void visit_allocation(void *context, const struct allocation *allocation)
                       .owner_id = id,
                       .source = allocation->is_claim ? ALLOCATED_BY_DRA : ALLOCATED_BY_KUBELET,
                       .container_name = allocation->container,
+                      .namespace = allocation->namespace,
+                      .pod = allocation->pod,
                       .kind = allocation->kind,
                       .id = allocation->id,
                       .index = allocation->index,

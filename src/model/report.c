@@ -24,6 +24,16 @@ void report_add(struct report *report, const char *what, enum verdict verdict, c
     va_end(args);
 }
 
+void report_take(struct report *report, const struct report *other)
+{
+    for (size_t i = 0; i < other->count && report->count < REPORT_FINDINGS_MAX; i++)
+        report->findings[report->count++] = other->findings[i];
+    for (enum verdict verdict = VERDICT_OK; verdict < VERDICT_COUNT; verdict++)
+        report->verdicts[verdict] += other->verdicts[verdict];
+    report->meters += other->meters;
+    report->gpus += other->gpus;
+}
+
 enum report_outcome report_outcome(const struct report *report)
 {
     if (report->is_refused)

@@ -43,6 +43,7 @@ struct report {
     bool has_shared_gpu; /* of NVIDIA: several processes use it */
     bool has_model;      /* the power of the processors is estimated */
     size_t workloads;
+    bool is_hung;    /* a thread that reports hangs, and goes on to use its context */
     bool is_refused; /* `serve` does not start with these flags */
 };
 
@@ -51,6 +52,9 @@ enum report_outcome report_outcome(const struct report *report);
 /* Adds a finding; those beyond the cap are only counted. `remedy` must outlive the report. */
 void report_add(struct report *report, const char *what, enum verdict verdict, const char *remedy,
                 const char *format, ...) PRINTF(5, 6);
+
+/* Adds the findings, GPUs and meters of another. */
+void report_take(struct report *report, const struct report *other);
 
 /* Both end with the summary. Names in findings are anybody's, and control no terminal. */
 void report_print_text(const struct report *report, bool in_colour, struct buffer *out);

@@ -32,6 +32,7 @@ static bool check_source(struct report *report, const struct source_ops *source,
     _cleanup_free_ struct source_check *check = malloc(sizeof(*check));
     struct timespec until;
     pthread_t thread;
+    bool is_idle;
 
     if (!check) {
         report_add(report, source->name, VERDICT_FAILED, "free some memory", "out of memory");
@@ -47,7 +48,9 @@ static bool check_source(struct report *report, const struct source_ops *source,
     until.tv_sec += PATIENCE_S;
     if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0) {
         *report = check->report;
-        return true;
+        is_idle = !report->is_hung;
+        report->is_hung = false; /* until the next one does */
+        return is_idle;
     }
     report_add(report, source->name, VERDICT_FAILED,
                "look into the kernel's log and that of its daemon; the exporter goes on without it",

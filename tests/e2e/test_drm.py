@@ -1,6 +1,9 @@
 """Nodes with AMD's and Intel's GPUs, which are scripted machines of files: the whole daemon on them, the GPUs that pods
 and jobs were given, `check`, `record` and `replay`."""
+import glob
 import json
+import os
+import shutil
 import subprocess
 
 import harness
@@ -144,6 +147,39 @@ class Recording(TestCase):
             self.assertEqual(meter["energy_uj"], sum(process["energy_uj"] for process in ledger["processes"]) + sum(
                 meter[name] for name in ("idle_uj", "unattributed_uj", "gap_uj")))
             self.assertIn(pid, [process["pid"] for process in ledger["processes"]])
+
+
+class Check(TestCase):
+    """Of machines that have stopped, and were changed then."""
+
+    def machine(self, name):
+        node = self.enterContext(DrmNode(name))
+        node.stop()
+        return node
+
+    def check(self, node):
+        return harness.run("check", *node.flags, env=NO_NVIDIA, timeout=60).stdout.decode()
+
+    def test_a_card_that_hangs_is_named_and_the_others_are_reported(self):
+        node = self.machine("max-xe")
+        counter, = glob.glob(f"{node.path}/sys/class/drm/card1/device/hwmon/*/energy1_input")
+        os.unlink(counter)
+        os.mkfifo(counter)  # who opens it waits for a writer
+        report = self.check(node)
+        for line in (r"ok +gpu 0: energy +counted, hwmon's energy1_input", r"ok +gpu clients +of all processes",
+                     r"failed +gpu 1 +xe at 0000:9a:00\.0: its driver has hung for 10 s", r"\n1 GPU, "):
+            self.assertRegex(report, line)
+
+    def test_the_reason_for_a_missing_counter_is_told(self):
+        node = self.machine("max-xe")
+        devices_of = [f"{node.path}/sys/class/drm/card{card}/device" for card in range(2)]
+        for device in devices_of:
+            shutil.rmtree(f"{device}/hwmon")
+        os.symlink("../0000:29:00.0", f"{devices_of[1]}/physfn")
+        report = self.check(node)
+        self.assertRegex(report, r"limited +gpu 0: energy +its driver shows no counter.*\n.*use Linux 6\.5 or newer")
+        self.assertRegex(report, r"limited +gpu 1: energy +a virtual function has no counter of its own.*\n"
+                                 r".*its physical function")
 
 
 class Machine(TestCase):

@@ -6,6 +6,7 @@
 
 #define POD "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
+static struct attached last_row;
 static const struct attachment *told;
 static size_t told_count;
 
@@ -52,6 +53,7 @@ static const char *rows_of(const struct attachment *attachments, size_t count)
     for (size_t i = 0; i < collector.pipeline->gpus[0]->attached_count; i++) {
         const struct attached *row = &collector.pipeline->gpus[0]->attached[i];
 
+        last_row = *row;
         sprintf(text + strlen(text), "%s%s %d %dGiB; ", row->is_unverified ? "?" : "",
                 allocation_source_words[row->source],
                 row->is_of_instance ? (int)row->gpu_instance : -1, (int)(row->memory_bytes >> 30));
@@ -59,6 +61,29 @@ static const char *rows_of(const struct attachment *attachments, size_t count)
     identity_close(collector.identity);
     pipeline_free(collector.pipeline);
     return text;
+}
+
+/* Docker has names of the pod in labels, which are believed once a process is seen in it. */
+static void a_pod_that_was_given_a_gpu_has_its_names_before_it_uses_it(void **state)
+{
+    static const struct attachment by_both[] = {
+        {.source = ALLOCATED_BY_KUBELET,
+         .kind = ALLOCATION_MIG_UUID,
+         .id = "MIG-a",
+         .namespace = "ml",
+         .pod = "training"},
+        {.source = ALLOCATED_BY_DOCKER, .kind = ALLOCATION_MIG_UUID, .id = "MIG-a"}};
+
+    (void)state;
+    for (size_t count = 1; count <= ARRAY_SIZE(by_both); count++) {
+        assert_string_equal(rows_of(by_both, count), "kubelet 1 0GiB; ");
+        assert_true(last_row.is_named);
+        assert_int_equal(last_row.owner.kind, WORKLOAD_POD);
+        assert_string_equal(last_row.name, "training");
+        assert_string_equal(last_row.namespace, "ml");
+        assert_string_equal(last_row.pod, "training");
+        assert_string_equal(last_row.container, "worker");
+    }
 }
 
 #define ROWS(...)                                                                                  \
@@ -114,6 +139,7 @@ static void a_part_that_is_not_there_is_no_row(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pod_that_was_given_a_gpu_has_its_names_before_it_uses_it),
         cmocka_unit_test(instances_that_different_sources_tell_are_all_rows),
         cmocka_unit_test(what_several_sources_tell_is_one_row_by_the_strongest),
         cmocka_unit_test(an_instance_that_it_merely_claims_beside_what_it_was_given_is_no_row),

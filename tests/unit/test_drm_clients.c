@@ -7,6 +7,8 @@
 #include "core/clock.h"
 #include "sources/drm/clients.h"
 
+#include <signal.h>
+
 #define CARD   "0000:03:00.0"
 #define RENDER "/dev/dri/renderD128"
 
@@ -15,6 +17,7 @@ static const uint64_t SECOND = USEC_PER_SEC, STEP = USEC_PER_SEC / 10;
 struct node {
     char path[40];
     struct host host;
+    struct drm_files files;
     struct drm_clients clients;
     uint64_t mono_us;
 };
@@ -33,7 +36,9 @@ static int set_up(void **state)
                                .sysfs_fd = -1,
                                .rootfs_fd = -1};
     node->mono_us = SECOND;
-    drm_clients_init(&node->clients, &node->host);
+    drm_files_init(&node->files, &node->host);
+    drm_clients_init(&node->clients, &node->files);
+    drm_clients_add_card(&node->clients, CARD);
     *state = node;
     return 0;
 }
@@ -43,6 +48,7 @@ static int tear_down(void **state)
     struct node *node = *state;
 
     drm_clients_done(&node->clients);
+    drm_files_done(&node->files);
     close(node->host.procfs_fd);
     tree_remove(node->path, "");
     free(node);
@@ -358,7 +364,8 @@ static void an_id_that_is_used_again_is_another_client(void **state)
     expect_one(node, 8, 300000);
 }
 
-static void another_client_with_the_same_descriptor_begins_anew(void **state)
+/* A program that opens the card for each of its files: mostly with the same number. */
+static void another_client_with_the_same_descriptor_counts_from_its_start(void **state)
 {
     struct node *node = *state;
     struct uses uses;
@@ -366,12 +373,108 @@ static void another_client_with_the_same_descriptor_begins_anew(void **state)
     open_file(node, 7, 3, RENDER);
     show_render_ms(node, 7, 3, 1, 1000);
     look(node, 0);
-    show_render_ms(node, 7, 3, 2, 9000); /* the pid and the number were used again */
-    look(node, 10 * SECOND);
+    show_render_ms(node, 7, 3, 2, 150);
+    look(node, 2 * STEP); /* no search is due */
     uses = visit(node);
     assert_int_equal(uses.count, 1);
-    assert_int_equal(uses.all[0].busy_us, 0);
+    assert_int_equal(uses.all[0].busy_us, 150000);
     assert_int_equal(uses.all[0].memory_bytes, 2048);
+    show_render_ms(node, 7, 3, 3, 9000); /* more than it can have done since all were searched */
+    look(node, 8 * STEP);
+    expect_one(node, 7, SECOND);
+}
+
+/* As many descriptors as before. */
+static void a_process_that_closed_a_card_is_searched_soon(void **state)
+{
+    struct node *node = *state;
+
+    open_file(node, 7, 3, RENDER);
+    open_file(node, 7, 4, "/etc/passwd");
+    show_render_ms(node, 7, 3, 1, 1000);
+    look(node, 0);
+    close_file(node, 7, 3);
+    open_file(node, 7, 5, RENDER);
+    show_render_ms(node, 7, 5, 2, 150);
+    look(node, 2 * STEP);
+    assert_int_equal(visit_busy(node).count, 0);
+    show_render_ms(node, 7, 5, 2, 350);
+    look(node, 7 * STEP);
+    expect_one(node, 7, 350000);
+}
+
+static void a_new_process_counts_from_its_start(void **state)
+{
+    struct node *node = *state;
+
+    look(node, 0);
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 400);
+    look(node, SECOND);
+    expect_one(node, 7, 400000);
+    show_render_ms(node, 7, 3, 1, 500);
+    look(node, SECOND);
+    expect_one(node, 7, 100000);
+    close_file(node, 7, 3);
+    look(node, 20 * SECOND);
+    /* How fast its cycles pass is known at the next look. */
+    open_file(node, 8, 3, RENDER);
+    show(node, 8, 3, 2, "drm-cycles-rcs:\t300\ndrm-total-cycles-rcs:\t5000\n");
+    look(node, SECOND);
+    expect_one(node, 8, 0);
+    show(node, 8, 3, 2, "drm-cycles-rcs:\t500\ndrm-total-cycles-rcs:\t5100\n");
+    look(node, STEP);
+    expect_one(node, 8, 500000);
+}
+
+/* Another one may have worked for long, where it could not be seen. */
+static void what_is_new_to_the_blind_is_not_counted(void **state)
+{
+    struct node *node = *state;
+    char path[96];
+    bool is_root = geteuid() == 0;
+
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 5000);
+    snprintf(path, sizeof(path), "%s/7/fd", node->path);
+    assert_int_equal(chmod(path, 0), 0);
+    if (is_root)
+        assert_int_equal(seteuid(65534), 0); /* to whom permissions apply */
+    look(node, 0);
+    if (is_root)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(path, 0755), 0);
+    look(node, 10 * SECOND);
+    expect_one(node, 7, 0);
+    show_render_ms(node, 7, 3, 1, 5300);
+    look(node, SECOND);
+    expect_one(node, 7, 300000);
+}
+
+/* xe cannot wake the GPU for a while. */
+static void counts_that_are_left_out_are_not_zero(void **state)
+{
+    struct node *node = *state;
+
+    open_file(node, 7, 3, RENDER);
+    show(node, 7, 3, 1, "drm-cycles-rcs:\t0\ndrm-total-cycles-rcs:\t1000\n");
+    look(node, 0);
+    show(node, 7, 3, 1, "drm-cycles-rcs:\t400\ndrm-total-cycles-rcs:\t2000\n");
+    look(node, SECOND);
+    expect_one(node, 7, 400000);
+    show(node, 7, 3, 1, ""); /* it is taken to work on */
+    look(node, SECOND);
+    expect_one(node, 7, 400000);
+    show(node, 7, 3, 1, "drm-cycles-rcs:\t1400\ndrm-total-cycles-rcs:\t4000\n");
+    look(node, SECOND); /* it has worked harder: a second of two, of which 0.4 s are told */
+    expect_one(node, 7, 600000);
+    show(node, 7, 3, 1, "");
+    for (size_t i = 0; i < 5; i++)
+        look(node, SECOND);
+    expect_one(node, 7, 1500000); /* half of the time, as between the last counts, for 3 s */
+    show(node, 7, 3, 1, "drm-cycles-rcs:\t1500\ndrm-total-cycles-rcs:\t10000\n");
+    look(node, SECOND); /* it had done less */
+    expect_one(node, 7, 0);
 }
 
 static void a_client_that_is_gone_tells_its_last_work_and_no_more(void **state)
@@ -397,7 +500,7 @@ static void a_client_that_is_gone_tells_its_last_work_and_no_more(void **state)
 
 static void nobody_hides_behind_another_name_of_the_node(void **state)
 {
-    static const char *const names[] = {"/tmp/x", "/", "/dev/null2",
+    static const char *const names[] = {"/tmp/x", "/dev/null2", "/dev/dri/renderD1x",
                                         "/srv/a-long-path/to/some/place/renderD128",
                                         "/dev/dri/by-path/pci-0000:03:00.0-render"};
     struct node *node = *state;
@@ -412,8 +515,9 @@ static void nobody_hides_behind_another_name_of_the_node(void **state)
 
 static void what_cannot_be_a_card_is_not_read(void **state)
 {
-    static const char *const names[] = {"socket:[4711]", "pipe:[1]", "anon_inode:[eventfd]",
-                                        "/dev/null", "/dev/urandom"};
+    static const char *const names[] = {
+        "socket:[4711]", "pipe:[1]", "anon_inode:[eventfd]", "/dev/null", "/dev/urandom",
+        "/etc/passwd",   "/"};
     struct node *node = *state;
 
     for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
@@ -465,8 +569,8 @@ static void processes_that_cannot_be_searched_are_reported(void **state)
     assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
 }
 
-/* As a thread would that hangs in a read of its card's clients. */
-static void a_look_that_hangs_holds_up_nobody_and_what_it_showed_grows_old(void **state)
+/* As a thread would that hangs in it. */
+static void a_search_that_hangs_holds_up_nobody_and_what_it_found_grows_old(void **state)
 {
     struct node *node = *state;
 
@@ -475,17 +579,91 @@ static void a_look_that_hangs_holds_up_nobody_and_what_it_showed_grows_old(void 
     assert_true(drm_clients_are_partial(&node->clients, node->mono_us)); /* nothing was seen yet */
     look(node, 0);
     assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
-    pthread_mutex_lock(&node->clients.looking);
+    pthread_mutex_lock(&node->files.searching);
     show_render_ms(node, 7, 3, 1, 500);
-    look(node, SECOND);
-    expect_one(node, 7, 0);
-    assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
-    look(node, 3 * SECOND);
-    assert_true(drm_clients_are_partial(&node->clients, node->mono_us));
-    pthread_mutex_unlock(&node->clients.looking);
     look(node, SECOND);
     expect_one(node, 7, 500000);
     assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
+    look(node, 3 * SECOND);
+    assert_true(drm_clients_are_partial(&node->clients, node->mono_us));
+    pthread_mutex_unlock(&node->files.searching);
+    look(node, SECOND);
+    expect_one(node, 7, 0);
+    assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
+}
+
+#define OTHER_CARD "0000:04:00.0"
+
+/* What /sys shows of a card's render node. */
+static void add_node(const struct node *node, unsigned minor, const char *device)
+{
+    char path[96], target[64];
+
+    snprintf(path, sizeof(path), "sys/dev/char/226:%u/made", minor);
+    tree_write(node->path, path, "");
+    snprintf(path, sizeof(path), "%s/sys/dev/char/226:%u/device", node->path, minor);
+    snprintf(target, sizeof(target), "../../../%s", device);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+static void open_sysfs(struct node *node)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "%s/sys", node->path);
+    node->host.sysfs_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(node->host.sysfs_fd >= 0);
+}
+
+/* The driver does not answer what is read of its clients: the thread that reads it waits. The other
+ * card's finds its own clients, and reads nothing of the first. */
+static void a_card_that_hangs_holds_up_only_its_own_thread(void **state)
+{
+    struct node *node = *state;
+    char path[64];
+
+    add_node(node, 128, CARD);
+    add_node(node, 129, OTHER_CARD);
+    open_sysfs(node);
+    open_file(node, 9, 3, "/dev/dri/renderD129");
+    tree_write(node->path, "9/fdinfo/made", "");
+    snprintf(path, sizeof(path), "%s/9/fdinfo/3", node->path);
+    assert_int_equal(mkfifo(path, 0644), 0); /* who opens it waits for a writer */
+    open_file(node, 7, 3, RENDER);
+    show_render_ms(node, 7, 3, 1, 0);
+    alarm(30);
+    look(node, 0);
+    show_render_ms(node, 7, 3, 1, 300);
+    look(node, SECOND);
+    expect_one(node, 7, 300000);
+    look(node, 10 * SECOND); /* all are searched again */
+    assert_false(drm_clients_are_partial(&node->clients, node->mono_us));
+    alarm(0);
+    close(node->host.sysfs_fd);
+}
+
+/* A platform device: KFD tells of which board. */
+static void a_file_of_a_partition_is_of_its_board(void **state)
+{
+    struct node *node = *state;
+    struct drm_files_taken taken = {0}, other = {0};
+
+    add_node(node, 129, "amdgpu_xcp_0");
+    open_sysfs(node);
+    tree_write(node->path, "sys/class/kfd/kfd/topology/generation_id", "2\n");
+    tree_write(node->path, "sys/class/kfd/kfd/topology/nodes/1/gpu_id", "77\n");
+    tree_write(node->path, "sys/class/kfd/kfd/topology/nodes/1/properties",
+               "simd_count 16\nsimd_per_cu 4\nlocation_id 768\ndomain 0\ndrm_render_minor 129\n");
+    open_file(node, 7, 3, "/dev/dri/renderD129");
+    drm_files_search(&node->files, node->mono_us);
+    drm_files_take(&node->files, &(const char *){CARD}, 1, &taken);
+    drm_files_take(&node->files, &(const char *){OTHER_CARD}, 1, &other);
+    assert_int_equal(taken.count, 1);
+    assert_int_equal(taken.places[0].pid, 7);
+    assert_int_equal(other.count, 0);
+    free(taken.places);
+    free(other.places);
+    close(node->host.sysfs_fd);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -503,13 +681,19 @@ int main(void)
         TEST(nobody_hides_behind_clients_that_do_nothing),
         TEST(clients_that_do_nothing_make_room_for_one_that_works),
         TEST(an_id_that_is_used_again_is_another_client),
-        TEST(another_client_with_the_same_descriptor_begins_anew),
+        TEST(another_client_with_the_same_descriptor_counts_from_its_start),
+        TEST(a_process_that_closed_a_card_is_searched_soon),
+        TEST(a_new_process_counts_from_its_start),
+        TEST(what_is_new_to_the_blind_is_not_counted),
+        TEST(counts_that_are_left_out_are_not_zero),
         TEST(a_client_that_is_gone_tells_its_last_work_and_no_more),
         TEST(nobody_hides_behind_another_name_of_the_node),
         TEST(what_cannot_be_a_card_is_not_read),
         TEST(a_process_that_opens_a_card_late_is_found),
         TEST(processes_that_cannot_be_searched_are_reported),
-        TEST(a_look_that_hangs_holds_up_nobody_and_what_it_showed_grows_old),
+        TEST(a_search_that_hangs_holds_up_nobody_and_what_it_found_grows_old),
+        TEST(a_card_that_hangs_holds_up_only_its_own_thread),
+        TEST(a_file_of_a_partition_is_of_its_board),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -553,6 +553,95 @@ static void a_wide_counter_that_begins_anew_is_not_taken_for_a_full_one(void **s
     close_machine(&rig);
 }
 
+/* amdgpu before Linux 5.19. */
+static void clients_without_times_share_what_the_card_did(void **state)
+{
+    struct fake_script script = script_like("radeon");
+    struct fake_chip chip = *script.boards[0].chip;
+    struct fake_machine machine;
+    struct rig rig;
+
+    (void)state;
+    chip.has_old_fdinfo = true;
+    script.boards[0].chip = &chip;
+    script.boards[0].first_uj = JOULE;
+    for (unsigned i = 0; i < 2; i++)
+        script.processes[i] = (struct fake_process){.pid = 101 + i,
+                                                    .name = "game",
+                                                    .cgroup = "/system.slice/game.service",
+                                                    .engine = "gfx",
+                                                    .from_ms = 5000,
+                                                    .watts = 100,
+                                                    .load = {.steps = {{0, 500}}},
+                                                    .memory_bytes = (uint64_t)1 << 30};
+    script.processes[2].pid = 0;
+    open_machine(&rig, &machine, &script);
+    play_whole(&rig, 40 * SECOND);
+    check_energy(&rig, 0, 0);
+    assert_true(meter_of(&rig, 0)->unowned_uj[UNOWNED_UNATTRIBUTED] < 50 * JOULE);
+    for (unsigned i = 0; i < 2; i++)
+        expect_near("half", active_j(&rig, 101 + i),
+                    fake_truth_j(&script.processes[i], last_us(&rig)), 0.1);
+    close_machine(&rig);
+}
+
+static void a_counter_that_jumps_for_a_moment_loses_nothing(void **state)
+{
+    static const struct {
+        const char *machine;
+        uint64_t first_uj;
+    } cases[] = {
+        {"mi210", ((uint64_t)1 << 50) * 15}, /* wider than its counter may be */
+        {"mi210", 0},
+        {"mi300x-spx", ((uint64_t)1 << 50) * 15},
+        {"mi300x-spx", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct fake_script script = script_like(cases[i].machine);
+        uint64_t first_uj = 1000000 * JOULE;
+        struct fake_machine machine;
+        struct rig rig;
+
+        if (strcmp(cases[i].machine, "mi210") == 0)
+            first_uj = 10000 * JOULE; /* narrow */
+        script.boards[0].first_uj = first_uj;
+        open_machine(&rig, &machine, &script);
+        play(&rig, 10 * SECOND);
+        script.boards[0].first_uj = cases[i].first_uj;
+        play(&rig, 12 * SECOND / 10);
+        script.boards[0].first_uj = first_uj;
+        play(&rig, 8 * SECOND / 10); /* windows end at whole seconds */
+        play_whole(&rig, 10 * SECOND);
+        check_energy(&rig, 0, 0);
+        close_machine(&rig);
+    }
+}
+
+/* All but what it drew while it was not known that it would stay there. */
+static void a_counter_that_begins_anew_is_followed_from_there(void **state)
+{
+    struct fake_script script = script_like("mi300x-spx");
+    struct fake_machine machine;
+    uint64_t before_uj, after_uj;
+    struct rig rig;
+
+    (void)state;
+    script.boards[0].first_uj = 1000000 * JOULE;
+    open_machine(&rig, &machine, &script);
+    play(&rig, 10 * SECOND);
+    before_uj = fake_counter_uj(&script, 0, last_us(&rig)) - fake_counter_uj(&script, 0, 0);
+    script.boards[0].first_uj = 0;
+    play_whole(&rig, 20 * SECOND);
+    after_uj =
+        fake_counter_uj(&script, 0, last_us(&rig)) - fake_counter_uj(&script, 0, 11 * SECOND);
+    assert_true(meter_of(&rig, 0)->energy_uj >= before_uj + after_uj - 2 * JOULE * 750);
+    assert_true(meter_of(&rig, 0)->energy_uj <=
+                fake_counter_uj(&script, 0, last_us(&rig)) - fake_counter_uj(&script, 0, 0));
+    close_machine(&rig);
+}
+
 static void a_driver_that_was_bound_anew_is_read_again(void **state)
 {
     const struct fake_script *script = fake_script_find("arc-i915");
@@ -915,6 +1004,9 @@ int main(void)
         cmocka_unit_test(a_card_without_a_readable_counter_is_integrated_after_a_while),
         cmocka_unit_test(an_apu_is_not_booked_twice_though_its_table_is_newer_or_cannot_be_read),
         cmocka_unit_test(a_wide_counter_that_begins_anew_is_not_taken_for_a_full_one),
+        cmocka_unit_test(clients_without_times_share_what_the_card_did),
+        cmocka_unit_test(a_counter_that_jumps_for_a_moment_loses_nothing),
+        cmocka_unit_test(a_counter_that_begins_anew_is_followed_from_there),
         cmocka_unit_test(a_driver_that_was_bound_anew_is_read_again),
         cmocka_unit_test(no_table_is_read_to_find_the_dies_of_a_board),
         cmocka_unit_test(dies_of_two_boards_are_not_one),

@@ -158,6 +158,7 @@ static void each_driver_names_its_client_and_the_memory_it_holds(void **state)
         assert_int_equal(client.has_id, cases[i].has_id);
         assert_int_equal(client.id, cases[i].id);
         assert_int_equal(client.engine_count, cases[i].engine_count);
+        assert_int_equal(client.is_untimed, cases[i].text == amdgpu_5_15);
         assert_int_equal(client.has_memory, cases[i].has_memory);
         assert_int_equal(client.memory_bytes, cases[i].memory_bytes);
     }

@@ -137,6 +137,39 @@ static void power_that_differs_is_learned_from_counted_time(void **state)
     pipeline_free(pipeline);
 }
 
+/* The device shows the same before and after they change places. */
+static void energy_goes_by_what_is_counted_now(void **state)
+{
+    struct pipeline_options options = default_options();
+    double used_j[2] = {0}, counter_j = 0, share;
+    struct pipeline *pipeline;
+
+    (void)state;
+    options.gpu.attribution = ATTRIBUTION_INTENSITY;
+    options.gpu.patience_us = 2 * SECOND;
+    pipeline = pipeline_with(options);
+    energy(pipeline, 0, T0, 0);
+    for (uint64_t i = 1; i <= 80; i++) {
+        uint64_t t_us = T0 + i * SECOND;
+        double a = i <= 10 ? 0 : i <= 30 ? 0.6 : 0.2, b = i <= 10 ? 0 : 0.8 - a;
+
+        used_j[0] += 100 * a;
+        used_j[1] += 100 * b;
+        counter_j += 20 + 100 * (a + b);
+        if (i >= 10)
+            LIST(pipeline, t_us - SECOND / 2, 10, 11);
+        utilisation(pipeline, 0, t_us, i <= 10 ? 0 : 80);
+        busy(pipeline, t_us, SECOND, 10, (uint64_t)(a * 1e6), 11, (uint64_t)(b * 1e6));
+        energy(pipeline, 0, t_us, (uint64_t)(counter_j * 1e6));
+    }
+    pipeline_finish(pipeline);
+    share = (double)process_on(pipeline, 0, 10).active_uj /
+            (double)(process_on(pipeline, 0, 10).active_uj + process_on(pipeline, 0, 11).active_uj);
+    if (fabs(share - used_j[0] / (used_j[0] + used_j[1])) > 0.02)
+        fail_msg("%.3f, not %.3f", share, used_j[0] / (used_j[0] + used_j[1]));
+    pipeline_free(pipeline);
+}
+
 static void counts_beyond_reason_are_bounded(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
@@ -186,6 +219,7 @@ int main(void)
         cmocka_unit_test(who_is_alone_is_measured),
         cmocka_unit_test(the_utilisation_of_a_process_is_what_was_counted_last),
         cmocka_unit_test(power_that_differs_is_learned_from_counted_time),
+        cmocka_unit_test(energy_goes_by_what_is_counted_now),
         cmocka_unit_test(counts_beyond_reason_are_bounded),
         cmocka_unit_test(what_was_divided_by_presence_is_all_uncertain),
     };

@@ -22,7 +22,8 @@ struct attachment {
     /* WORKLOAD_CONTAINER: its id has 64 hex digits, and it may be a pod's. */
     enum workload_kind owner_kind;
     const char *owner_id;
-    const char *container_name; /* identity fills it in; "" if unknown */
+    const char *container_name;  /* identity fills it in; "" if unknown */
+    const char *namespace, *pod; /* by the kubelet, which gave it; NULL: not by it */
     enum allocation_source source;
     bool is_unverified; /* the workload could have forged it */
     enum allocation_kind kind;

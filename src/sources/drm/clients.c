@@ -1,58 +1,41 @@
 #include "sources/drm/clients.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "core/array.h"
 #include "core/fs.h"
-#include "core/lock.h"
 #include "core/macros.h"
-#include "core/parse.h"
 
 /* What was seen so long ago tells nothing of now. */
 static const uint64_t STALE_US = 3 * USEC_PER_SEC;
-
-/* For the thread of another card, which is looking. */
-enum { WAIT_NS = 20000000, NSEC_PER_SEC = 1000000000 };
 
 enum {
     CLIENTS_MAX = 16384,
     UNUSED_MAX = 256, /* clients of a process that have never worked: more are not kept */
     FDINFO_BYTES = 8192,
-    PATH_BYTES = 64,
 };
-
-/* Processes that are new or have opened files are searched every second, and all of them every so
- * often: one file may have been closed for another. */
-static const uint64_t NEW_US = USEC_PER_SEC, ALL_US = 10 * USEC_PER_SEC;
 
 /* Who has a client last may be found only when all of them are searched: until then its counts are
  * kept. */
 static const uint64_t MISSING_US = 15 * USEC_PER_SEC;
 
-/* A descriptor. */
-struct place {
-    uint32_t pid;
-    uint32_t thread; /* by which it is found, if it is not by that of the process; else 0 */
-    uint32_t fd;
-};
-
 struct client {
     struct table_entry entry;
     char pci[SAMPLE_PCI_BYTES];
     uint64_t id;
-    struct place at;   /* where it is read: the youngest process that was seen with it at first */
-    struct place heir; /* another one with a copy, which is left with it; pid 0: none */
-    uint64_t round;    /* of the last look that found it */
-    uint64_t read_us;  /* when that was; 0: never */
+    struct drm_place at; /* where it is read: the youngest process that was seen with it at first */
+    struct drm_place heir; /* another one with a copy, which is left with it; pid 0: none */
+    uint64_t round;        /* of the last look that found it */
+    uint64_t read_us;      /* when that was */
     struct drm_engine engines[DRM_ENGINES_MAX]; /* the most that each has shown */
     size_t engine_count;
-    double busy_us; /* since it was last visited */
+    uint64_t counted_us; /* when they were read; 0: never */
+    uint64_t since_us;   /* what they show now was done since then */
+    double share;        /* of the time between the last two counts */
+    double assumed_us;   /* of what was not counted since */
+    double busy_us;      /* since it was last visited */
+    bool is_untimed;
     bool has_memory;
     uint64_t memory_bytes;
 };
@@ -75,19 +58,21 @@ static uint64_t hash_of(const struct client_key *key)
     return map_hash_u64(map_hash_bytes(span_of(key->pci)) + key->id);
 }
 
-void drm_clients_init(struct drm_clients *clients, const struct host *host)
+void drm_clients_init(struct drm_clients *clients, struct drm_files *files)
 {
-    *clients = (struct drm_clients){.host = host};
-    pthread_mutex_init(&clients->looking, NULL);
-    pthread_mutex_init(&clients->lock, NULL);
+    *clients = (struct drm_clients){.files = files};
+}
+
+void drm_clients_add_card(struct drm_clients *clients, const char *pci)
+{
+    if (clients->card_count < DRM_DIES_MAX)
+        clients->cards[clients->card_count++] = pci;
 }
 
 void drm_clients_done(struct drm_clients *clients)
 {
     table_done(&clients->clients);
-    free(clients->searched);
-    pthread_mutex_destroy(&clients->lock);
-    pthread_mutex_destroy(&clients->looking);
+    free(clients->taken.places);
 }
 
 static struct drm_engine *find_engine(struct client *client, const char *name)
@@ -100,72 +85,103 @@ static struct drm_engine *find_engine(struct client *client, const char *name)
 
 /* How long an engine has worked since it was last read. Counts may go back for a while: then it has
  * not worked until they are past where they were. */
-static double engine_us(struct drm_engine *last, const struct drm_engine *now, double elapsed_us)
+static double engine_us(const struct client *client, struct drm_engine *last,
+                        const struct drm_engine *now, uint64_t mono_us)
 {
+    double most_us = (double)(mono_us - MIN(mono_us, client->since_us)) * now->capacity;
     double busy_us = 0;
 
     if (now->has_time && last->has_time && now->busy_ns > last->busy_ns)
         busy_us = (double)(now->busy_ns - last->busy_ns) / 1e3;
     else if (now->has_cycles && last->has_cycles && now->cycles > last->cycles &&
              now->total_cycles > last->total_cycles)
-        busy_us = elapsed_us * (double)(now->cycles - last->cycles) /
+        busy_us = (double)(mono_us - MIN(mono_us, client->counted_us)) *
+                  (double)(now->cycles - last->cycles) /
                   (double)(now->total_cycles - last->total_cycles);
     last->has_time |= now->has_time;
     last->has_cycles |= now->has_cycles;
     last->busy_ns = MAX(last->busy_ns, now->busy_ns);
     last->cycles = MAX(last->cycles, now->cycles);
     last->total_cycles = now->total_cycles; /* the GPU's own clock, which a deep sleep resets */
-    return MIN(busy_us, elapsed_us * now->capacity) / now->capacity;
+    return MIN(busy_us, most_us) / now->capacity;
 }
 
-/* The client was as busy as the busiest of its engines. Those that it has not used yet may be
- * missing: what a new one shows was done since. */
-static void take_engines(struct client *client, const struct drm_client *read, uint64_t mono_us)
+/* An engine that the client has not shown yet: it may be missing before its first use. True: what
+ * it shows was done since the last look. Cycles that a new client shows are told by the next one,
+ * which knows how fast they pass. */
+static bool add_engine(struct client *client, const struct drm_engine *now, bool is_known,
+                       bool is_new)
 {
-    double elapsed_us = (double)(mono_us - MIN(mono_us, client->read_us)), busiest_us = 0;
-    bool is_first = client->read_us == 0;
+    struct drm_engine *engine;
 
+    if (client->engine_count == DRM_ENGINES_MAX)
+        return false;
+    engine = &client->engines[client->engine_count++];
+    *engine = *now;
+    if (is_known)
+        engine->busy_ns = 0;
+    if (is_new)
+        engine->cycles = 0;
+    return is_known && now->has_time;
+}
+
+/* xe leaves the counts out when it cannot wake the GPU: then it is taken to work on as it did. */
+static void assume_work(struct client *client, uint64_t mono_us)
+{
+    double assumed_us = client->share * (double)(mono_us - MIN(mono_us, client->read_us));
+
+    if (mono_us > client->counted_us + STALE_US)
+        return;
+    client->assumed_us += assumed_us;
+    client->busy_us += assumed_us;
+}
+
+/* The client was as busy as the busiest of its engines. */
+static void take_engines(struct client *client, const struct drm_client *read, bool is_new,
+                         uint64_t mono_us)
+{
+    double elapsed_us = (double)(mono_us - MIN(mono_us, client->counted_us)), busiest_us = 0;
+    bool is_known = client->counted_us > 0, has_cycles = false;
+
+    if (read->engine_count == 0 && client->engine_count > 0) {
+        assume_work(client, mono_us);
+        return;
+    }
     for (size_t i = 0; i < read->engine_count; i++) {
         const struct drm_engine *now = &read->engines[i];
         struct drm_engine *last = find_engine(client, now->name);
 
-        if (!last) {
-            if (client->engine_count == DRM_ENGINES_MAX)
-                continue;
-            last = &client->engines[client->engine_count++];
-            *last = *now;
-            if (!is_first && now->has_time)
-                last->busy_ns = 0;
-            if (is_first || !now->has_time)
-                continue;
-        }
-        busiest_us = MAX(busiest_us, engine_us(last, now, elapsed_us));
+        has_cycles |= now->has_cycles;
+        if (!last && !add_engine(client, now, is_known, is_new))
+            continue;
+        last = last ? last : &client->engines[client->engine_count - 1];
+        busiest_us = MAX(busiest_us, engine_us(client, last, now, mono_us));
     }
-    client->busy_us += busiest_us;
-    client->read_us = mono_us;
+    client->share = elapsed_us > 0 && is_known ? MIN(busiest_us / elapsed_us, 1.0) : 0;
+    client->busy_us += MAX(busiest_us - client->assumed_us, 0);
+    client->assumed_us = 0;
+    client->counted_us = mono_us;
+    if (!is_new || !has_cycles)
+        client->since_us = mono_us;
 }
 
-/* "12/fd", "12/task/13/fdinfo/4". */
-static void place_path(const struct place *place, const char *what, char path[PATH_BYTES])
-{
-    if (place->thread > 0)
-        snprintf(path, PATH_BYTES, "%u/task/%u/%s", place->pid, place->thread, what);
-    else
-        snprintf(path, PATH_BYTES, "%u/%s", place->pid, what);
-}
-
-/* Reads a descriptor. False: it is no client of a card. */
-static bool read_client(const struct host *host, const struct place *place,
+/* Reads a descriptor. False: it is no client of the card. */
+static bool read_client(const struct drm_clients *clients, const struct drm_place *place,
                         struct drm_client *ret_client)
 {
-    char path[PATH_BYTES], what[PATH_BYTES / 2], text[FDINFO_BYTES];
+    char path[DRM_PLACE_BYTES], what[DRM_PLACE_BYTES / 2], text[FDINFO_BYTES];
     size_t len;
 
     snprintf(what, sizeof(what), "fdinfo/%u", place->fd);
-    place_path(place, what, path);
-    return fs_read_at(host->procfs_fd, path, text, sizeof(text), &len) == 0 &&
-           drm_fdinfo_parse((struct span){text, len}, ret_client) == 0 &&
-           ret_client->driver != DRM_OTHER && ret_client->pdev[0] != '\0' && ret_client->has_id;
+    drm_place_path(place, what, path);
+    if (fs_read_at(clients->files->host->procfs_fd, path, text, sizeof(text), &len) < 0 ||
+        drm_fdinfo_parse((struct span){text, len}, ret_client) < 0 ||
+        ret_client->driver == DRM_OTHER || !ret_client->has_id)
+        return false;
+    for (size_t i = 0; i < clients->card_count; i++)
+        if (strcmp(ret_client->pdev, clients->cards[i]) == 0)
+            return true;
+    return false;
 }
 
 static bool has_worked(const struct drm_engine *engines, size_t count)
@@ -208,13 +224,13 @@ static bool make_room(struct drm_clients *clients)
     return clients->clients.count < CLIENTS_MAX;
 }
 
-static void take_client(struct drm_clients *clients, const struct place *place,
+static void take_client(struct drm_clients *clients, const struct drm_place *place,
                         const struct drm_client *read, uint64_t mono_us)
 {
     const struct client_key key = {read->pdev, read->id};
     uint64_t hash = hash_of(&key);
-    HOLD_LOCK(&clients->lock);
     struct client *client = table_find(&clients->clients, hash, has_key, &key);
+    bool is_new = false;
 
     if (client && client->round == clients->round) {
         if (place->pid != client->at.pid)
@@ -222,202 +238,92 @@ static void take_client(struct drm_clients *clients, const struct place *place,
         return;
     }
     if (!client) {
-        clients->is_partial |= clients->clients.count == CLIENTS_MAX;
-        if (!make_room(clients) || !(client = table_add(&clients->clients, hash, sizeof(*client))))
+        clients->is_crowded |= clients->clients.count == CLIENTS_MAX;
+        if (!make_room(clients) ||
+            !(client = table_add(&clients->clients, hash, sizeof(*client)))) {
+            clients->is_blind = true;
             return;
+        }
         memcpy(client->pci, read->pdev, sizeof(client->pci));
         client->id = read->id;
+        /* It was not there when all were searched: all that it shows was done since. */
+        client->counted_us = client->since_us = clients->complete_us;
+        is_new = clients->complete_us > 0;
     }
     /* It was gone for a while, or is elsewhere, and began anew: the id was used again. */
     if ((place->pid != client->at.pid || client->round + 1 < clients->round) &&
         is_lower(client, read)) {
         client->engine_count = 0;
-        client->read_us = 0;
+        client->counted_us = 0;
     }
     client->at = *place;
     client->round = clients->round;
+    client->is_untimed = read->is_untimed;
     client->has_memory = read->has_memory;
     client->memory_bytes = read->memory_bytes;
-    take_engines(client, read, mono_us);
+    take_engines(client, read, is_new, mono_us);
+    client->read_us = mono_us;
 }
 
-/* False: it is not there. */
-static bool reread_at(struct drm_clients *clients, const struct client *client, struct place place,
-                      uint64_t mono_us)
+/* False: it is not there. Another one may be, which was opened since. */
+static bool reread_at(struct drm_clients *clients, const struct client_key *key,
+                      struct drm_place place, bool was_there, uint64_t mono_us)
 {
     struct drm_client read;
+    bool is_client = read_client(clients, &place, &read), is_same;
 
-    if (!read_client(clients->host, &place, &read) || read.id != client->id ||
-        strcmp(read.pdev, client->pci) != 0)
-        return false;
-    take_client(clients, &place, &read, mono_us);
-    return true;
+    is_same = is_client && read.id == key->id && strcmp(read.pdev, key->pci) == 0;
+    if (is_client)
+        take_client(clients, &place, &read, mono_us);
+    if (!is_same && was_there)
+        drm_files_suspect(clients->files, place.pid);
+    return is_same;
 }
 
 /* Reads the known clients again, where they were. */
 static void reread(struct drm_clients *clients, uint64_t mono_us)
 {
-    for (size_t i = 0; i < clients->clients.count; i++) {
-        const struct client *client = clients->clients.items[i];
+    size_t count = clients->clients.count;
 
-        if (!reread_at(clients, client, client->at, mono_us) && client->heir.pid > 0)
-            (void)reread_at(clients, client, client->heir, mono_us);
+    for (size_t i = 0; i < MIN(count, clients->clients.count); i++) {
+        const struct client *client = clients->clients.items[i];
+        struct drm_place heir = client->heir;
+        bool was_there = client->round + 1 >= clients->round;
+        char pci[SAMPLE_PCI_BYTES];
+        struct client_key key = {pci, client->id};
+
+        memcpy(pci, client->pci, sizeof(pci)); /* another one may take its room */
+        if (!reread_at(clients, &key, client->at, was_there, mono_us) && heir.pid > 0)
+            (void)reread_at(clients, &key, heir, was_there, mono_us);
     }
 }
 
-static bool is_forbidden(int error)
+/* Reads those that were found since. */
+static void read_new(struct drm_clients *clients, uint64_t mono_us)
 {
-    return error == EACCES || error == EPERM;
-}
-
-/* Most descriptors need not be read: sockets and pipes have no path, and nobody can make a card's
- * node at these. At any other path a tenant can, and would hide there. */
-static bool may_be_card(struct drm_clients *clients, int directory_fd, const char *name)
-{
-    static const char *const others[] = {"/dev/null", "/dev/urandom"};
-    char target[16];
-    ssize_t n = readlinkat(directory_fd, name, target, sizeof(target));
-
-    clients->is_partial |= n < 0 && is_forbidden(errno);
-    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-        if (n == (ssize_t)strlen(others[i]) && memcmp(target, others[i], (size_t)n) == 0)
-            return false;
-    return n > 0 && target[0] == '/';
-}
-
-/* The descriptors of a process, or of one of its threads. False: there are none, as of one that has
- * exited. */
-static bool search_table(struct drm_clients *clients, struct place place, uint64_t mono_us)
-{
-    char path[PATH_BYTES];
-    const struct dirent *entry;
+    const struct drm_files_taken *taken = &clients->taken;
+    uint32_t pid = 0;
     size_t unused = 0;
-    bool is_empty;
-    DIR *directory;
 
-    place_path(&place, "fd", path);
-    directory = fs_open_dir(clients->host->procfs_fd, path);
-    clients->is_partial |= !directory && is_forbidden(errno);
-    is_empty = directory;
-    while (directory && (entry = readdir(directory))) {
+    for (size_t i = 0; i < taken->count; i++) {
+        const struct drm_place *place = &taken->places[i];
         struct drm_client read;
-        uint64_t fd;
 
-        if (parse_u64_max(span_of(entry->d_name), UINT32_MAX, &fd) < 0)
-            continue;
-        is_empty = false;
-        place.fd = (uint32_t)fd;
-        if (!may_be_card(clients, dirfd(directory), entry->d_name) ||
-            !read_client(clients->host, &place, &read))
+        if (place->pid != pid)
+            unused = 0;
+        pid = place->pid;
+        if (!read_client(clients, place, &read))
             continue;
         unused += !has_worked(read.engines, read.engine_count);
         if (unused <= UNUSED_MAX || has_worked(read.engines, read.engine_count))
-            take_client(clients, &place, &read, mono_us);
+            take_client(clients, place, &read, mono_us);
         else
-            clients->is_partial = true;
+            clients->is_crowded = true;
     }
-    if (directory)
-        closedir(directory);
-    return !is_empty;
 }
 
-/* If its first thread has exited, the others still have its descriptors. */
-static void search_process(struct drm_clients *clients, uint32_t pid, uint64_t mono_us)
+static void forget_missing(struct drm_clients *clients, uint64_t mono_us)
 {
-    struct place place = {.pid = pid};
-    const struct dirent *entry;
-    char path[PATH_BYTES];
-    DIR *directory;
-    uint64_t thread;
-
-    if (search_table(clients, place, mono_us))
-        return;
-    place_path(&place, "task", path);
-    directory = fs_open_dir(clients->host->procfs_fd, path);
-    while (directory && (entry = readdir(directory))) {
-        if (parse_u64_max(span_of(entry->d_name), INT32_MAX, &thread) < 0 || thread == pid)
-            continue;
-        place.thread = (uint32_t)thread;
-        if (search_table(clients, place, mono_us))
-            break;
-    }
-    if (directory)
-        closedir(directory);
-}
-
-static int by_pid(const void *a, const void *b)
-{
-    const struct drm_searched *x = a, *y = b;
-
-    return (x->pid > y->pid) - (x->pid < y->pid);
-}
-
-/* How many descriptors a process has open: the kernel's size of their directory. */
-static uint64_t count_fds(const struct host *host, uint32_t pid)
-{
-    char path[PATH_BYTES];
-    struct stat status;
-
-    snprintf(path, sizeof(path), "%u/fd", pid);
-    return fstatat(host->procfs_fd, path, &status, 0) == 0 ? (uint64_t)status.st_size : 0;
-}
-
-/* All processes, in the order of their pids. 0 or -errno. */
-static int list_processes(const struct host *host, struct drm_searched **ret_processes,
-                          size_t *ret_count)
-{
-    _cleanup_free_ struct drm_searched *processes = NULL;
-    DIR *directory = fs_open_dir(host->procfs_fd, ".");
-    size_t count = 0, capacity = 0;
-    const struct dirent *entry;
-    uint64_t pid;
-
-    if (!directory)
-        return -errno;
-    while ((entry = readdir(directory)))
-        if (parse_u64_max(span_of(entry->d_name), INT32_MAX, &pid) == 0 &&
-            array_reserve(&processes, &capacity, count, sizeof(*processes)))
-            processes[count++] =
-                (struct drm_searched){(uint32_t)pid, count_fds(host, (uint32_t)pid)};
-    closedir(directory);
-    if (count > 0)
-        qsort(processes, count, sizeof(*processes), by_pid);
-    *ret_processes = TAKE_PTR(processes);
-    *ret_count = count;
-    return 0;
-}
-
-static void search(struct drm_clients *clients, bool all, uint64_t mono_us)
-{
-    struct drm_searched *processes = NULL;
-    const struct drm_searched *last;
-    size_t count = 0;
-
-    if (list_processes(clients->host, &processes, &count) < 0)
-        return;
-    if (all)
-        clients->is_partial = false;
-    /* The youngest first: what opens cards for others, as logind does for a desktop, is older. */
-    for (size_t i = count; i-- > 0;) {
-        last = clients->searched_count > 0
-                   ? bsearch(&processes[i], clients->searched, clients->searched_count,
-                             sizeof(*processes), by_pid)
-                   : NULL;
-        if (all || !last || last->fd_count != processes[i].fd_count)
-            search_process(clients, processes[i].pid, mono_us);
-    }
-    free(clients->searched);
-    clients->searched = processes;
-    clients->searched_count = count;
-}
-
-static void finish_look(struct drm_clients *clients, uint64_t mono_us)
-{
-    HOLD_LOCK(&clients->lock);
-
-    clients->shown = clients->round;
-    clients->shown_us = mono_us;
-    clients->shown_partial = clients->is_partial;
     for (size_t i = clients->clients.count; i-- > 0;) {
         struct client *client = clients->clients.items[i];
 
@@ -426,60 +332,58 @@ static void finish_look(struct drm_clients *clients, uint64_t mono_us)
     }
 }
 
-/* With the lock held. */
-static void look(struct drm_clients *clients, uint64_t interval_us, uint64_t mono_us)
+void drm_clients_look(struct drm_clients *clients, uint64_t interval_us, uint64_t mono_us)
 {
-    bool all = mono_us >= clients->search_all_us;
-
     if (clients->round > 0 && mono_us < clients->look_us + interval_us)
         return;
     clients->look_us = mono_us;
     clients->round++;
     clients->hand = 0;
     reread(clients, mono_us);
-    if (all || mono_us >= clients->search_us) {
-        search(clients, all, mono_us);
-        clients->search_us = mono_us + NEW_US;
-        clients->search_all_us = all ? mono_us + ALL_US : clients->search_all_us;
-    }
-    finish_look(clients, mono_us);
-}
-
-void drm_clients_look(struct drm_clients *clients, uint64_t interval_us, uint64_t mono_us)
-{
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += WAIT_NS;
-    until.tv_sec += until.tv_nsec / NSEC_PER_SEC;
-    until.tv_nsec %= NSEC_PER_SEC;
-    if (pthread_mutex_clocklock(&clients->looking, CLOCK_MONOTONIC, &until) != 0)
-        return;
-    look(clients, interval_us, mono_us);
-    pthread_mutex_unlock(&clients->looking);
+    drm_files_search(clients->files, mono_us);
+    drm_files_take(clients->files, clients->cards, clients->card_count, &clients->taken);
+    if (clients->taken.is_whole)
+        clients->is_crowded = clients->is_blind = false;
+    read_new(clients, mono_us);
+    clients->complete_us = clients->is_blind ? 0 : clients->taken.complete_us;
+    forget_missing(clients, mono_us);
 }
 
 void drm_clients_visit(struct drm_clients *clients, const char *pci, drm_visit *visit,
                        void *context)
 {
-    HOLD_LOCK(&clients->lock);
-
     for (size_t i = 0; i < clients->clients.count; i++) {
         struct client *client = clients->clients.items[i];
         uint64_t busy_us = (uint64_t)client->busy_us;
-        bool is_present = client->round >= clients->shown;
+        bool is_present = client->round == clients->round;
 
         if (strcmp(client->pci, pci) != 0 || (!is_present && busy_us == 0))
             continue;
         client->busy_us -= (double)busy_us;
-        visit(context, &(struct drm_use){client->at.pid, is_present, busy_us, client->has_memory,
-                                         client->memory_bytes});
+        visit(context, &(struct drm_use){.pid = client->at.pid,
+                                         .is_present = is_present,
+                                         .is_untimed = client->is_untimed,
+                                         .busy_us = busy_us,
+                                         .has_memory = client->has_memory,
+                                         .memory_bytes = client->memory_bytes});
     }
 }
 
-bool drm_clients_are_partial(struct drm_clients *clients, uint64_t mono_us)
+bool drm_clients_are_partial(const struct drm_clients *clients, uint64_t mono_us)
 {
-    HOLD_LOCK(&clients->lock);
+    const struct drm_files_taken *taken = &clients->taken;
 
-    return clients->shown_partial || clients->shown == 0 || mono_us > clients->shown_us + STALE_US;
+    return clients->is_crowded || taken->is_partial || taken->searched_us == 0 ||
+           mono_us > taken->searched_us + STALE_US;
+}
+
+bool drm_clients_are_untimed(const struct drm_clients *clients)
+{
+    for (size_t i = 0; i < clients->clients.count; i++) {
+        const struct client *client = clients->clients.items[i];
+
+        if (client->is_untimed)
+            return true;
+    }
+    return false;
 }

@@ -181,7 +181,7 @@ void drm_shared_unref(void *state)
 
     if (!shared || atomic_fetch_sub(&shared->references, 1) != 1)
         return;
-    drm_clients_done(&shared->clients);
+    drm_files_done(&shared->files);
     free(shared);
 }
 
@@ -199,7 +199,7 @@ static int drm_open(const struct source_context *context, void **ret_state, stru
     shared->first_index = drm_first_index(context->host);
     shared->polls_per_window = MAX(context->interval_us / POLL_US, (uint64_t)1);
     proc_reader_init(&shared->proc, context->host);
-    drm_clients_init(&shared->clients, context->host);
+    drm_files_init(&shared->files, context->host);
     *ret_state = TAKE_PTR(shared);
     return 0;
 }

@@ -3,11 +3,12 @@
  * KFD and fdinfo. No vendor's library is needed, and neither /dev/kfd nor /dev/dri is opened.
  *
  * The source itself is one thread, which looks for cards. Each card is a unit with a thread of its
- * own, so that one that hangs does not hold up the others.
+ * own, which alone reads what its driver answers, so that one that hangs does not hold up the
+ * others.
  *
  * drm.c is the source; drm_card.c reads what cards have in common, drm_processes.c who uses them
- * and for how long, drm_amd.c and drm_intel.c what differs. clients.c finds the processes that have
- * a card open. drm_check.c is `check`.
+ * and for how long, drm_amd.c and drm_intel.c what differs. files.c finds the processes that have a
+ * card open, clients.c reads what they did. drm_check.c is `check`.
  */
 #pragma once
 
@@ -20,7 +21,7 @@
 
 extern const struct source_ops drm_source;
 
-enum { DRM_CARDS_MAX = 256, DRM_DIES_MAX = 2, DRM_TEXT_BYTES = 96 };
+enum { DRM_CARDS_MAX = 256, DRM_TEXT_BYTES = 96 };
 
 /* A device of the PCI bus. */
 struct drm_die {
@@ -47,7 +48,7 @@ struct drm_shared {
     atomic_uint references;
     const struct source_context *context;
     struct proc_reader proc;
-    struct drm_clients clients;
+    struct drm_files files;
     uint32_t first_index;
     uint64_t polls_per_window;
     char pci[SAMPLE_GPU_MAX][SAMPLE_PCI_BYTES]; /* by index: a card keeps its number */
@@ -80,7 +81,8 @@ struct drm_process {
     /* Since they were last passed on. */
     uint64_t engine_us, copy_us, evicted_us;
     double occupied_us;       /* compute units */
-    bool is_uncounted;        /* it has queues, but nothing counts what they do */
+    bool is_untimed;          /* it has clients whose work nothing counts */
+    bool is_uncounted;        /* it has those, or queues of which nothing counts what they do */
     uint64_t occupancy_at_us; /* the last reading, by the monotonic clock; 0: none */
     /* Of KFD's counts the most that they showed, once it is known. */
     bool is_known;
@@ -113,6 +115,7 @@ struct drm_card {
     uint64_t activity_us; /* when its activity was last read; 0: never */
     uint64_t active_us;   /* how long it was active between those two */
 
+    struct drm_clients clients;
     struct gpu_pids pids;
     struct drm_process *processes;
     size_t process_count, process_capacity;
@@ -130,6 +133,8 @@ struct drm_card {
     uint32_t failures;    /* windows in which gpu_metrics could not be read, until it could */
     struct counter count; /* of energy: in 2^-16 J */
     uint64_t first_count;
+    struct counter suspect; /* from where it has jumped to */
+    uint64_t suspect_us;    /* when that was, if it has a last value */
 
     /* Intel's. */
     const char *energy_file; /* of hwmon; NULL: none has counted yet */

@@ -24,6 +24,9 @@ enum { FAILURES_MAX = 5 };
 enum { WATTS_MAX = 4000 };
 static const uint64_t COUNTS_PER_S_MAX = (uint64_t)WATTS_MAX << 16;
 
+/* A counter that jumps may go back to where it was. */
+static const uint64_t GARBAGE_US = 5 * USEC_PER_SEC;
+
 /* False: none of them is valid. */
 static bool read_metrics(int device_fd, struct amd_metrics *ret_metrics)
 {
@@ -271,8 +274,8 @@ static void take_occupancy(const struct drm_poll *poll, struct drm_process *proc
     const struct drm_card *card = poll->card;
     uint64_t from_us = process->occupancy_at_us ? process->occupancy_at_us : card->poll_us;
 
-    process->is_uncounted =
-        process->kfd.has_queues && (!process->kfd.has_occupancy || card->compute_units == 0);
+    if (process->kfd.has_queues)
+        process->is_uncounted = !process->kfd.has_occupancy || card->compute_units == 0;
     if (card->compute_units > 0 && from_us > 0)
         process->occupied_us += (double)(poll->mono_us - MIN(from_us, poll->mono_us)) *
                                 MIN((double)process->kfd.compute_units / card->compute_units, 1.0);
@@ -297,7 +300,7 @@ static void read_processes(struct drm_poll *poll)
 {
     struct drm_card *card = poll->card;
     /* It costs a scan of registers, and decides nothing while a process is alone. */
-    bool with_occupancy = poll->window_ends || card->process_count > 1;
+    bool with_occupancy = poll->window_ends || card->process_count > 1, has_occupancy = false;
 
     for (size_t i = 0; i < card->process_count; i++)
         card->processes[i].kfd.is_present = false;
@@ -315,10 +318,47 @@ static void read_processes(struct drm_poll *poll)
         take_counts(process);
         if (with_occupancy)
             take_occupancy(poll, process);
+        has_occupancy |= process->kfd.has_occupancy;
     }
+    /* What occupies units beside them has a render node open, too, and no chip with occupancy draws
+     * pictures. */
+    for (size_t i = 0; i < card->process_count && has_occupancy; i++)
+        if (card->processes[i].is_untimed && !card->processes[i].kfd.has_queues)
+            card->processes[i].is_uncounted = false;
 }
 
 /* From here on: meters. */
+
+/* False: the counter has jumped, and is left as it was. */
+static bool follow(struct counter *counter, uint64_t mono_us, uint64_t count)
+{
+    struct counter next = *counter;
+
+    if (count >> NARROW_BITS)
+        counter_limit(&next, 0, COUNTS_PER_S_MAX);
+    if (!counter_add(&next, mono_us, count) || next.breaks > counter->breaks)
+        return false;
+    *counter = next;
+    return true;
+}
+
+/* The firmware may show garbage for a moment, and then count on as before. True: it has counted
+ * from elsewhere for so long that it has begun anew there. */
+static bool restart(struct drm_card *card, uint64_t mono_us, uint64_t count)
+{
+    if (!card->suspect.has_last || !follow(&card->suspect, mono_us, count)) {
+        card->suspect = card->count;
+        card->suspect.has_last = false;
+        card->suspect.total = 0;
+        (void)follow(&card->suspect, mono_us, count);
+        card->suspect_us = mono_us;
+    }
+    if (mono_us < card->suspect_us + GARBAGE_US)
+        return false;
+    card->suspect.total += card->count.total;
+    card->count = card->suspect;
+    return true;
+}
 
 /* In the revisions up to 1.3 some chips count 32 bits only, which are full after 65 kJ: until more
  * was seen, a count that goes back is taken as a full one. */
@@ -327,19 +367,16 @@ static void take_energy(struct drm_poll *poll, const struct amd_metrics *metrics
 {
     struct drm_card *card = poll->card;
     uint64_t count = metrics->values[AMD_ENERGY];
-    uint32_t breaks = card->count.breaks;
 
     if (card->energy == DRM_ENERGY_UNKNOWN && count == 0)
         return; /* it has no counter */
-    if (count >> NARROW_BITS || metrics->format > 1 || metrics->content > NARROW_CONTENT_MAX)
+    if (metrics->format > 1 || metrics->content > NARROW_CONTENT_MAX)
         counter_limit(&card->count, 0, COUNTS_PER_S_MAX);
     if (!card->count.has_last)
         card->first_count = count;
-    (void)counter_add(&card->count, poll->mono_us, count);
-    if (card->count.breaks > breaks) { /* it begins anew, which is seen by what it shows */
-        card->first_count = count;
-        card->count.total = 0;
-    }
+    if (!follow(&card->count, poll->mono_us, count) && !restart(card, poll->mono_us, count))
+        return;
+    card->suspect.has_last = false;
     meters->has_energy = true;
     meters->energy_uj = amd_energy_uj(card->first_count + card->count.total);
 }

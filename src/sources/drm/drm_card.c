@@ -352,6 +352,7 @@ static void card_close(void *state)
         return;
     drm_card_close(card);
     gpu_pids_done(&card->pids);
+    drm_clients_done(&card->clients);
     free(card->processes);
     atomic_store(&card->shared->running[card->index], false);
     drm_shared_unref(card->shared);
@@ -371,6 +372,9 @@ int drm_card_new(struct drm_shared *shared, uint32_t index, const struct drm_fou
     for (size_t i = 0; i < DRM_DIES_MAX; i++)
         card->device_fds[i] = -1;
     card->hwmon_fd = -1;
+    drm_clients_init(&card->clients, &shared->files);
+    for (size_t i = 0; i < found->die_count; i++)
+        drm_clients_add_card(&card->clients, card->found.dies[i].pci);
     card->integrator.stale_us = STALE_POWER_US;
     card->pids = (struct gpu_pids){.context = shared->context, .proc = &shared->proc, .gpu = index};
     atomic_fetch_add(&shared->references, 1);

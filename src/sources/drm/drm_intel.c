@@ -1,9 +1,11 @@
 /* Intel: i915 and xe, which count the energy of a card and the time of each client. */
 #include <stdio.h>
+#include <string.h>
 
 #include "core/macros.h"
 #include "model/report.h"
 #include "sources/drm/drm.h"
+#include "sources/overlap.h"
 
 /* Of the card, else of the package in it: never both. */
 static const char *const ENERGY_FILES[] = {"energy1_input", "energy2_input"};
@@ -60,7 +62,7 @@ static void read_meters(struct drm_poll *poll, struct drm_meters *meters)
     uint64_t value;
 
     /* All work is of clients; if not all can be seen, their sum says nothing. */
-    meters->has_activity = !drm_clients_are_partial(&card->shared->clients, poll->mono_us);
+    meters->has_activity = !drm_clients_are_partial(&card->clients, poll->mono_us);
     meters->utilisation = (struct sample_utilisation){
         .gpu_percent = drm_poll_busy_percent(poll),
         .memory_percent = SAMPLE_PERCENT_UNKNOWN,
@@ -80,19 +82,54 @@ static void read_meters(struct drm_poll *poll, struct drm_meters *meters)
         take_power(poll, meters);
 }
 
+/* Those are always at this address, and boards never. */
+static bool is_integrated(const struct drm_card *card)
+{
+    return strcmp(card->found.dies[0].pci, "0000:00:02.0") == 0;
+}
+
+/* In a virtual machine, nothing in sysfs tells. */
+static bool is_virtual_function(const struct drm_card *card)
+{
+    char board[DRM_TEXT_BYTES];
+
+    drm_read_link(card->device_fds[0], "physfn", board, sizeof(board));
+    return board[0] != '\0';
+}
+
 static void check(struct report *report, const struct drm_card *card)
 {
+    const struct source_context *context = card->shared->context;
+    bool is_in_package = overlap_measures_package(context->host, context->switches);
     const char *file = find_energy_file(card);
     char what[64];
 
     snprintf(what, sizeof(what), "gpu %u: energy", card->index);
     if (file)
         report_add(report, what, VERDICT_OK, NULL, "counted, hwmon's %s", file);
+    else if (is_integrated(card) && is_in_package)
+        report_add(report, what, VERDICT_OK, NULL,
+                   "part of the package's energy, which another meter counts");
+    else if (is_integrated(card))
+        report_add(report, what, VERDICT_LIMITED,
+                   "let RAPL be read, which counts the package (see the lines of rapl)",
+                   "part of the package's energy, which no meter counts: it has no joules");
+    else if (is_virtual_function(card))
+        report_add(report, what, VERDICT_LIMITED, "read the board itself: its physical function",
+                   "a virtual function has no counter of its own: it has no joules");
+    else if (card->hwmon_fd >= 0)
+        report_add(report, what, VERDICT_LIMITED,
+                   "look for the firmware's telemetry (pmt, GuC) in the kernel's log",
+                   "its counter stands at 0, as where the firmware does not answer: it has no "
+                   "joules");
     else
         report_add(report, what, VERDICT_LIMITED,
-                   "use Linux 6.2 or newer for i915, 6.5 for xe; an integrated GPU is part of the "
-                   "package, which RAPL counts",
-                   "no counter of its own, or one that stands at 0: it has no joules");
+                   strcmp(card->found.driver, "xe") == 0
+                       ? "use Linux 6.5 or newer; a virtual function has none: read the board's "
+                         "energy on its host"
+                       : "use Linux 6.2 or newer; a virtual function has none: read the board's "
+                         "energy on its host",
+                   "its driver shows no counter: it has no joules");
 }
 
 const struct drm_vendor drm_intel = {

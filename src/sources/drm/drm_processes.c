@@ -7,8 +7,8 @@
 #include "core/map.h"
 #include "sources/drm/drm.h"
 
-/* Clients are read at the end of each window, unless another card has just done so, and while
- * processes share a card also in between: one that closes it takes along what it did since. */
+/* Clients are read at the end of each window, unless that was just done, and while processes share
+ * a card also in between: one that closes it takes along what it did since. */
 static const uint64_t END_US = 50000, SHARED_US = 200000;
 
 static struct drm_process *find(const struct drm_card *card, uint32_t pid)
@@ -43,6 +43,7 @@ struct drm_process *drm_poll_process(struct drm_poll *poll, uint32_t pid)
 
     if (process && !process->is_present) {
         process->is_present = true;
+        process->is_untimed = process->is_uncounted = false;
         process->memory_bytes = SAMPLE_MEMORY_UNKNOWN;
         process->parts = 0;
     }
@@ -67,6 +68,8 @@ static void take_client(void *context, const struct drm_use *use)
     if (!use->is_present)
         return;
     process->parts |= visit->part;
+    process->is_untimed |= use->is_untimed && use->memory_bytes > 0;
+    process->is_uncounted |= process->is_untimed;
     if (use->has_memory)
         process->memory_bytes =
             process->memory_bytes == SAMPLE_MEMORY_UNKNOWN
@@ -78,7 +81,7 @@ static void take_client(void *context, const struct drm_use *use)
 static void read_clients(struct drm_poll *poll)
 {
     struct drm_card *card = poll->card;
-    struct drm_clients *clients = &card->shared->clients;
+    struct drm_clients *clients = &card->clients;
 
     if (poll->window_ends || card->process_count > 1)
         drm_clients_look(clients, poll->window_ends ? END_US : SHARED_US, poll->mono_us);
@@ -181,8 +184,9 @@ uint8_t drm_poll_busy_percent(const struct drm_poll *poll)
                : 0;
 }
 
-/* Of a chip that does not tell the occupancy of each process: what it did beyond all that was
- * counted is of those that have queues on it, as long as these were not evicted. */
+/* Of a chip that does not tell the occupancy of each process, or a driver that does not tell the
+ * time of its clients: what it did beyond all that was counted is of those that have queues on it,
+ * as long as these were not evicted, or memory. */
 struct uncounted {
     uint64_t rest_us;
     double present_us; /* summed over them */

@@ -356,6 +356,7 @@ static int finish_old(struct reader *reader)
     if (client->pdev[0] == '\0' || !reader->has_old_memory)
         return -ENODATA;
     client->driver = DRM_AMDGPU;
+    client->is_untimed = true;
     client->has_id = reader->has_pasid;
     client->id = reader->has_pasid ? reader->pasid : 0;
     client->has_memory = true;

@@ -35,6 +35,7 @@ struct drm_client {
     uint64_t id; /* unique on its device; several descriptors and processes may share a client */
     struct drm_engine engines[DRM_ENGINES_MAX]; /* further ones are left out */
     size_t engine_count;
+    bool is_untimed; /* its driver does not tell how long engines worked for it */
     bool has_memory;
     uint64_t memory_bytes; /* resident in the GPU's own memory, not in the system's */
 };

@@ -44,6 +44,7 @@ struct fake_chip {
     bool has_occupancy; /* KFD shows cu_occupancy */
     unsigned xccs;      /* 0: it cannot be partitioned */
     bool is_apu;
+    bool has_old_fdinfo; /* of Linux before 5.19 */
 
     /* Intel's. */
     bool has_package_energy; /* energy2_input, beside the card's energy1_input */

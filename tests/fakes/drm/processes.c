@@ -154,6 +154,20 @@ static const struct fake_process *client_of(const struct fake_script *script,
     return process;
 }
 
+static void add_client(struct text *text, const struct fake_script *script,
+                       const struct fake_process *client, uint64_t t_us)
+{
+    const struct fake_board *board = &script->boards[client->board];
+
+    add(text, "drm-driver:\t%s\ndrm-client-id:\t%u\ndrm-pdev:\t%s\n", board->chip->driver,
+        (unsigned)(client - script->processes) + 14, board->pci);
+    if (fake_is_amd(board->chip))
+        add(text, "pasid:\t%u\n", 32768 + client->pid % 1000);
+    /* ROCm's memory is its DRM client's, too: KFD takes over the address space of that file. */
+    add_memory(text, board->chip, client->memory_bytes);
+    add_engines(text, client, board->chip, t_us);
+}
+
 void fake_process_write(const struct fake_machine *machine, const struct fake_process *process,
                         uint64_t t_us)
 {
@@ -164,13 +178,11 @@ void fake_process_write(const struct fake_machine *machine, const struct fake_pr
     char path[FAKE_PATH_BYTES];
 
     add(&text, "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t593\n");
-    add(&text, "drm-driver:\t%s\ndrm-client-id:\t%u\ndrm-pdev:\t%s\n", board->chip->driver,
-        (unsigned)(client - script->processes) + 14, board->pci);
-    if (fake_is_amd(board->chip))
-        add(&text, "pasid:\t%u\n", 32768 + client->pid % 1000);
-    /* ROCm's memory is its DRM client's, too: KFD takes over the address space of that file. */
-    add_memory(&text, board->chip, client->memory_bytes);
-    add_engines(&text, client, board->chip, t_us);
+    if (board->chip->has_old_fdinfo)
+        add(&text, "pdev:\t%s\npasid:\t%u\nvram mem:\t%" PRIu64 " kB\ngfx0:\t30.00%%\n", board->pci,
+            32768 + client->pid % 1000, client->memory_bytes >> 10);
+    else
+        add_client(&text, script, client, t_us);
     snprintf(path, sizeof(path), "proc/%u/fdinfo/%u", process->pid, CLIENT_FD);
     fake_tree_put(machine, path, text.data, text.len);
     snprintf(path, sizeof(path), "proc/%u/fdinfo/%u", process->pid, COPY_FD);

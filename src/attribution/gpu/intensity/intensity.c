@@ -16,6 +16,9 @@ static const double HALF_LIFE_US = 600 * (double)USEC_PER_SEC;
 /* The shares of a state count as this many draws for a slot in it. */
 static const double STATE_DRAWS = 10, STATE_DRAW_FLOOR = 0.02;
 
+/* Those of a slot in which the time of each tenant is counted. */
+static const double COUNTED_DRAWS = 1000;
+
 /* Errors of the model, relative to the energy of the others (measured on days of real programs). */
 static const double MODEL_ERROR = 0.12, MODEL_ERROR_ALONE = 0.04, MODEL_PART_MIN = 0.03;
 
@@ -221,13 +224,29 @@ static void weigh_parts(const struct intensity *intensity, const struct mixture 
     }
 }
 
+/* Whoever works now need not be who worked mostly while the device was in this state: counted time
+ * tells it. */
+static bool take_counted_shares(const struct slot *slot, const struct mixture *mixture,
+                                struct state *state)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < mixture->tenant_count; i++)
+        sum += slot->won[mixture->tenants[i]];
+    if (!slot->is_counted || sum <= 0)
+        return false;
+    for (size_t i = 0; i < mixture->tenant_count; i++)
+        state->share[mixture->tenants[i]] = slot->won[mixture->tenants[i]] / sum;
+    return true;
+}
+
 bool intensity_divide(const struct intensity *intensity, const struct slot *slot,
                       struct intensity_shares *ret_shares)
 {
     struct mixture mixture, whole;
     struct state described, state;
     size_t nearest;
-    double sum = 0;
+    double sum = 0, draws;
 
     if (!states_describe(slot, &described) || described.has_gpm != intensity->states.has_gpm)
         return false;
@@ -241,6 +260,7 @@ bool intensity_divide(const struct intensity *intensity, const struct slot *slot
     intensity_estimate_shares(intensity, &state, &whole);
     mixture_widen(&whole);
     mixture_begin(&mixture, described.listed);
+    draws = take_counted_shares(slot, &mixture, &state) ? COUNTED_DRAWS : STATE_DRAWS;
     for (size_t i = 0; i < mixture.tenant_count; i++)
         sum += state.share[mixture.tenants[i]];
     mixture.parts[mixture.count - 1] = 0;
@@ -249,8 +269,7 @@ bool intensity_divide(const struct intensity *intensity, const struct slot *slot
             sum > 0 ? state.share[mixture.tenants[i]] / sum : 1.0 / (double)mixture.tenant_count;
 
         mixture.parts[i] = part;
-        mixture_add_expectation(&mixture, i, part,
-                                STATE_DRAWS / (part * (1 - part) + STATE_DRAW_FLOOR));
+        mixture_add_expectation(&mixture, i, part, draws / (part * (1 - part) + STATE_DRAW_FLOOR));
     }
     mixture_add_features(&mixture, intensity, &described);
     mixture_solve(&mixture);

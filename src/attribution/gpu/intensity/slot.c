@@ -139,6 +139,8 @@ void slots_take_busy(struct slots *slots, uint64_t t_us, uint64_t interval_us, u
     if (t_us <= slots->sample_us || interval_us == 0)
         return;
     slots->sample_us = t_us;
+    if (slots->count > 0)
+        slot_at(slots, slots->count - 1)->is_counted = true;
     add_activity(slots, from_us, t_us, false, (double)busy_us / (double)interval_us, no_units);
 }
 

@@ -47,6 +47,7 @@ struct slot {
         resting; /* bits: those on a list of which no sample was for long: they hold a context */
     uint16_t others;  /* those that no sample tells apart in TENANT_OTHERS */
     bool has_changed; /* one came or went: not all of them were there at the same time */
+    bool is_counted;  /* `won` is time that the driver counts: a share of all of it, and no draws */
     uint8_t won[TENANTS_MAX];
     struct slot_activity gpm;
     struct slot_activity sampled; /* by the utilisation samples */
