@@ -212,9 +212,10 @@ int hierarchies_open(const struct host *host, struct hierarchies *ret_hierarchie
 
 void hierarchies_close(struct hierarchies *hierarchies)
 {
+    if (hierarchies->count == 0) /* or zeroed: then the descriptor below is not ours */
+        return;
     for (size_t i = 0; i < hierarchies->count; i++)
         cleanup_close(&hierarchies->fds[i]);
-    hierarchies->count = 0;
     cleanup_close(&hierarchies->cpuset_fd);
-    hierarchies->cpuset_fd = -1;
+    hierarchies->count = 0;
 }

@@ -270,6 +270,18 @@ static void without_cpuset_and_quota_the_cpus_are_unknown(void **state)
     assert_absent(fixture, A, USAGE_CPUS_THOUSANDTHS);
 }
 
+static void hierarchies_that_were_never_opened_close_nothing(void **state)
+{
+    struct hierarchies hierarchies = {0};
+    int fd = fcntl(STDIN_FILENO, F_GETFD) < 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+
+    (void)state;
+    hierarchies_close(&hierarchies);
+    assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+    if (fd >= 0)
+        close(fd);
+}
+
 static void a_directory_that_joins_in_another_hierarchy_adds_its_values(void **state)
 {
     struct fixture *fixture = *state;
@@ -416,6 +428,7 @@ int main(void)
         TEST(of_v2_the_cpus_are_those_of_the_cpuset_or_the_quota),
         TEST(of_v1_the_cpus_are_those_of_the_cpuset_or_the_quota),
         TEST(without_cpuset_and_quota_the_cpus_are_unknown),
+        cmocka_unit_test(hierarchies_that_were_never_opened_close_nothing),
         TEST(a_directory_that_joins_in_another_hierarchy_adds_its_values),
         TEST(a_file_that_comes_later_is_found_by_a_rescan),
         TEST(garbage_costs_the_values_of_its_file_and_only_as_long_as_it_is_there),
