@@ -379,6 +379,30 @@ class Unseen(Run):
         self.assertEqual(128 + signal.SIGTERM, process.returncode)
         self.assertIn(b"wall time", text)
 
+    def test_two_with_one_process_number_have_a_cgroup_each(self):
+        """As in two containers that share a cgroup."""
+        require.root()
+        reports = [self.path(f"{seconds}.json") for seconds in (0.5, 1)]
+        runs = [subprocess.Popen(["unshare", "-pf", "--mount-proc", binary(), "run", *self.flags, "--no-remember", f"--output={path}",
+                                  "--", *python(SPIN, os.path.basename(path)[:-5])], stderr=subprocess.DEVNULL, env={**os.environ, **self.env})
+                for path in reports]
+        self.assertEqual([0, 0], [run.wait(60) for run in runs])
+        for path, seconds in zip(reports, (0.5, 1)):
+            report = json.loads(read(path))
+            self.assertTrue(report["own_cgroup"])
+            self.assert_near(seconds, report["runs"][0]["cpu_seconds"], 0.3)
+
+    def test_a_run_in_a_run_leaves_nothing_if_it_is_killed(self):
+        require.root()
+        mark = self.path("mark")
+        inner = f"{binary()} run {' '.join(self.flags)} -- sh -c 'cat /proc/self/cgroup > {mark}.cgroup; echo $$ > {mark}; exec sleep 60'"
+        kill = f"while [ ! -s {mark} ]; do sleep 0.05; done; kill -9 $!; wait $!; kill $(cat {mark})"
+        self.assertEqual(0, self.run_it(*self.flags, "--", "sh", "-c", f"exec 2>/dev/null; {inner} & {kill}").returncode)
+        inside = [line for line in read(f"{mark}.cgroup").split() if line.count("/wattribute-run-") == 2]
+        self.assertTrue(inside)
+        for path in own_cgroups():
+            self.assertFalse(any(line.endswith(path[path.index("/wattribute-run-"):]) for line in inside), path)
+
     def test_what_a_killed_run_left_goes_with_the_next(self):
         require.root()
         process = self.start(*self.flags, "--", "sleep", "60", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
