@@ -109,6 +109,7 @@ static int open_run(struct run *run, const struct cli *cli, struct error *err)
     r = run_session_open(&run->session, run->options, err);
     if (r < 0)
         return r;
+    run->session.signal_fd = run->watch.signal_fd;
     run->watch.wake_fd = run->session.measurement->wake_fd;
     run->began_us = clock_system.realtime_us(&clock_system);
     run_live_init(&run->live, run->options->live);
@@ -269,13 +270,17 @@ static void make_report(struct run *run)
 {
     struct result *results = calloc(run->count, sizeof(*results));
     struct report *findings = calloc(1, sizeof(*findings));
+    uint64_t lost_us = 0;
 
     run_session_settle(&run->session, run->repetitions, run->count);
+    for (size_t i = 0; i < run->count; i++)
+        lost_us += run->repetitions[i].lost_us;
     for (size_t i = 0; i < run->count && results; i++)
         run_session_result(&run->session, &run->repetitions[i], &results[i]);
     if (results && findings) {
         run_session_explain(&run->session, &results[run->count - 1], findings);
         explain_cgroup(run, findings);
+        run_daemon_explain(&run->session, lost_us, findings);
         print_report(run, results, findings);
     }
     free(findings);

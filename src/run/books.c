@@ -47,8 +47,9 @@ static int put_row(struct books *books, const struct books_row *row)
     for (size_t i = books->row_count; i-- > 0;)
         if (items[i].gpu == row->gpu && items[i].pid == row->pid &&
             items[i].start_us == row->start_us) {
-            items[i].energy_uj = MAX(items[i].energy_uj, row->energy_uj);
-            items[i].uncertain_uj = MAX(items[i].uncertain_uj, row->uncertain_uj);
+            items[i].energy_uj = MAX(items[i].energy_uj, items[i].past_uj + row->energy_uj);
+            items[i].uncertain_uj =
+                MAX(items[i].uncertain_uj, items[i].past_uncertain_uj + row->uncertain_uj);
             return 0;
         }
     if (books->row_count == BOOKS_ROWS_MAX)
@@ -74,6 +75,13 @@ static void take_command(struct books *books, const struct snapshot *snapshot)
         if (meter && workload->kind == WORKLOAD_UNIT && strcmp(workload->id, BOOKS_COMMAND_ID) == 0)
             meter->command_uj = account_total_uj(&workload->account);
     }
+}
+
+void books_open_meters(struct books *books, const struct books *of_daemon)
+{
+    for (size_t i = 0; i < of_daemon->meter_count; i++)
+        if (of_daemon->meters[i].kind == METER_PACKAGE || of_daemon->meters[i].kind == METER_DRAM)
+            (void)obtain_meter(books, of_daemon->meters[i].kind, of_daemon->meters[i].id);
 }
 
 int books_take_snapshot(struct books *books, const struct snapshot *snapshot)
@@ -155,9 +163,11 @@ static void take_meter(struct books *books, const struct json *node, const struc
     meter->is_of_daemon = true;
     meter->gpu = (uint32_t)number(from, "gpu");
     meter->is_modelled = json_is_true(json_get(from, "modelled"));
-    meter->divided_uj = micro(from, "energy_joules");
-    meter->counted_uj = meter->divided_uj + micro(from, "pending_joules");
-    meter->idle_uj = micro(json_get(json_get(from, "unowned"), "idle"), "energy_joules");
+    meter->divided_uj = meter->past_divided_uj + micro(from, "energy_joules");
+    meter->counted_uj =
+        meter->past_counted_uj + micro(from, "energy_joules") + micro(from, "pending_joules");
+    meter->idle_uj =
+        meter->past_idle_uj + micro(json_get(json_get(from, "unowned"), "idle"), "energy_joules");
     meter->idle_w = number(json_get(json_get(from, "unowned"), "idle"), "watts");
     kwh = (double)meter->divided_uj / 3.6e12;
     meter->grams = kwh * number(node, "grams_per_kwh");
@@ -186,10 +196,44 @@ static int take_processes(struct books *books, const struct json *processes)
     return r;
 }
 
+static uint64_t divided_uj(const struct json *meters, const struct books_meter *of)
+{
+    for (size_t i = 0; i < json_length(meters); i++) {
+        const struct json *from = json_at(meters, i);
+        const char *id = json_text(json_get(from, "meter_id"));
+        enum meter_kind kind;
+
+        if (id && strcmp(id, of->id) == 0 && find_kind(json_text(json_get(from, "meter")), &kind) &&
+            kind == of->kind)
+            return micro(from, "energy_joules");
+    }
+    return 0;
+}
+
+/* Whatever it had not kept, it counts from 0. */
+static void go_on(struct books *books, const struct json *meters)
+{
+    for (size_t i = 0; i < books->meter_count; i++) {
+        struct books_meter *meter = &books->meters[i];
+
+        if (divided_uj(meters, meter) + meter->past_divided_uj >= meter->divided_uj)
+            continue;
+        meter->past_counted_uj = meter->counted_uj;
+        meter->past_divided_uj = meter->divided_uj;
+        meter->past_idle_uj = meter->idle_uj;
+        for (size_t row = 0; row < books->row_count; row++)
+            if (meter->kind == METER_GPU && books->rows[row].gpu == meter->gpu) {
+                books->rows[row].past_uj = books->rows[row].energy_uj;
+                books->rows[row].past_uncertain_uj = books->rows[row].uncertain_uj;
+            }
+    }
+}
+
 static int take_node(struct books *books, const struct json *node, struct error *err)
 {
     const struct json *meters = json_get(node, "meters"), *workloads = json_get(node, "workloads");
     const char *currency = json_text(json_get(node, "currency"));
+    uint64_t started_us;
     double price;
     int64_t api;
     int r = 0;
@@ -199,6 +243,10 @@ static int take_node(struct books *books, const struct json *node, struct error 
                          "this is no document of a wattribute that we know: update the older one");
     if (json_is_true(json_get(node, "replay")))
         return error_set(err, -ENOTSUP, "it plays a trace, and measures nothing of this node");
+    started_us = micro(node, "start_time");
+    if (books->started_us > 0 && started_us != books->started_us)
+        go_on(books, meters);
+    books->started_us = started_us;
     for (size_t i = 0; i < json_length(meters); i++)
         take_meter(books, node, json_at(meters, i));
     for (size_t i = 0; i < json_length(workloads) && r == 0; i++)

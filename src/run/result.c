@@ -123,6 +123,18 @@ static void add_boundary(const struct result_input *input, uint64_t boundary_us,
             : meter->command_uj;
 }
 
+/* What was not counted may all have been the command's, as far as it was not idle. */
+static void add_lost(const struct result_input *input, struct result_meter *meter)
+{
+    uint64_t seen_us = MAX(less(input->wall_us, input->lost_us), input->boundary_us / 2);
+    double active_uj = (double)less(meter->counted_uj, meter->idle_uj);
+
+    meter->is_partial = true;
+    meter->has_uncertainty = true;
+    if (seen_us > 0)
+        meter->uncertain_uj += (uint64_t)(active_uj * (double)input->lost_us / (double)seen_us);
+}
+
 /* A daemon's document may be older than the end of the command. */
 static void extend_to_last_document(const struct result_input *input,
                                     const struct books_meter *before, struct result_meter *meter)
@@ -162,6 +174,8 @@ static void add_meter(const struct result_input *input, const struct books_meter
     if (boundary_us(input, after) > 0)
         add_boundary(input, boundary_us(input, after), meter);
     meter->uncertain_uj = MIN(meter->uncertain_uj, meter->counted_uj);
+    if (after->is_of_daemon && input->lost_us > 0)
+        add_lost(input, meter);
     add_bill(input, before, after, meter);
 }
 

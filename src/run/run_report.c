@@ -108,7 +108,7 @@ static void put_meter(const struct result_meter *meter, struct buffer *out)
     if (meter->is_estimated)
         buffer_str(out, ", estimated");
     if (meter->is_partial)
-        buffer_str(out, ", not from the beginning");
+        buffer_str(out, ", not all the time");
     buffer_char(out, '\n');
 }
 

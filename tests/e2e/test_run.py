@@ -239,6 +239,29 @@ class Daemon(Run):
             self.assert_near(1, run["cpu_seconds"])
             self.assertLess(abs(run["cpu_joules"] - JOULES_PER_CPU_SECOND), run["uncertainty_joules"] + 0.1 * run["cpu_joules"])
             self.assertNotIn("rapl", [finding["what"] for finding in report["findings"]])
+            self.assertNotIn("partial", run["meters"][0])
+
+    def test_what_a_daemon_that_ended_did_not_count_is_told(self):
+        node = self.node()
+        os.chmod(f"{node.path}/sys/class/powercap/intel-rapl:0/energy_uj", 0o400)
+        os.mkdir(self.path("shared"))
+        os.chmod(self.path("shared"), 0o777)
+        mark, report = self.path("shared/mark"), self.path("shared/report")
+        spin = f"/usr/bin/python3 -S -c '{SPIN}' 1"
+        with Exporter(*node.flags, "--no-process-events") as exporter:
+            exporter.wait_for_page("its books are open", lambda page: page.values(harness.METER_ENERGY))
+            run = subprocess.Popen([*AS_NOBODY, binary(), "run", *node.flags, f"--daemon=http://{exporter.address}", "--no-remember",
+                                    f"--output={report}", "--", "sh", "-c", f"{spin}; echo > {mark}; {spin}"], stderr=subprocess.DEVNULL)
+            wait_until("half of it is done", lambda: os.path.exists(mark))
+            exporter.process.kill()
+            self.assertEqual(0, run.wait(60))
+            exporter.process.wait()
+        report = json.loads(read(report))
+        run = report["runs"][0]
+        self.assertIn("daemon", [finding["what"] for finding in report["findings"]])
+        self.assertIs(True, run["meters"][0]["partial"])
+        self.assertLess(abs(run["joules"] - run["cpu_seconds"] * JOULES_PER_CPU_SECOND), run["uncertainty_joules"])
+        self.assertGreater(run["uncertainty_joules"], 0.5 * JOULES_PER_CPU_SECOND)
 
     def test_the_joules_of_a_gpu_are_those_of_the_daemons_books(self):
         scenario, pids = self.gpu()

@@ -210,6 +210,24 @@ static void what_a_daemon_reads_is_off_by_the_age_of_its_readings(void **state)
     assert_true(result.meters[1].is_estimated);
 }
 
+/* A daemon that ended with the first second of two: the other may have had the 3000 again. */
+static void what_a_lost_daemon_did_not_count_is_uncertain(void **state)
+{
+    struct result_input from = input();
+    struct books of_daemon = after;
+    struct result result;
+
+    (void)state;
+    of_daemon.meters[1].is_of_daemon = true;
+    from.after = &of_daemon;
+    from.lost_us = USEC_PER_SEC;
+    result_make(&from, &result);
+    assert_int_equal(result.meters[1].command_uj, 2000);
+    assert_int_equal(result.meters[1].uncertain_uj, 1000 + 3000);
+    assert_true(result.meters[1].is_partial);
+    assert_false(result.meters[0].is_partial); /* this process read it */
+}
+
 static void the_rest_of_the_node_follows_what_else_was_used(void **state)
 {
     static const struct books daemon_after = {
@@ -259,6 +277,54 @@ static void a_document_of_a_daemon_has_meters_and_processes(void **state)
     assert_int_equal(books_copy_samples(&books, 5, samples, ARRAY_SIZE(samples)), 1);
     assert_int_equal(samples[0].meter.kind, METER_PACKAGE);
     assert_int_equal(samples[0].meter.counter_uj, 10000000);
+    books_done(&books);
+}
+
+static const struct books_meter *take(struct books *books, const char *text)
+{
+    struct error err;
+
+    assert_int_equal(books_take_document(books, span_of(text), &err), 0);
+    return &books->meters[0];
+}
+
+/* With the books of the one before, as with a state file, or without. */
+static void a_daemon_that_was_started_anew_goes_on_with_the_books(void **state)
+{
+    static const char FORM[] =
+        "{\"api\":1,\"start_time\":%d,\"meters\":[{\"meter\":\"gpu\",\"meter_id\":\"G\",\"gpu\":0,"
+        "\"energy_joules\":%d,\"pending_joules\":1}],\"workloads\":[{\"processes\":[{\"pid\":100,"
+        "\"gpu\":0,\"energy_joules\":%d}]}]}";
+    static const struct {
+        int started, energy, process;
+        uint64_t counted_j, process_j;
+    } documents[] = {{5, 100, 60, 101, 60},
+                     {9, 7, 3, 109, 63},
+                     {9, 9, 4, 111, 64},
+                     {12, 2, 1, 114, 65},
+                     {15, 50, 9, 162, 73}};
+    struct books books = {0};
+    char text[512];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(documents); i++) {
+        snprintf(text, sizeof(text), FORM, documents[i].started, documents[i].energy,
+                 documents[i].process);
+        assert_int_equal(take(&books, text)->counted_uj, documents[i].counted_j * 1000000);
+        assert_int_equal(books.rows[0].energy_uj, documents[i].process_j * 1000000);
+    }
+    books_done(&books);
+}
+
+static void a_meter_of_the_daemon_is_open_before_anything_is_booked(void **state)
+{
+    struct books books = {0}, of_daemon = before;
+
+    (void)state;
+    of_daemon.meters[1].counted_uj = 77;
+    books_open_meters(&books, &of_daemon);
+    assert_int_equal(books.meter_count, 1);
+    assert_int_equal(books_find(&books, METER_PACKAGE, "0")->counted_uj, 0);
     books_done(&books);
 }
 
@@ -495,8 +561,11 @@ int main(void)
         cmocka_unit_test(bills_are_the_commands_part_of_what_the_meter_was_billed),
         cmocka_unit_test(a_shared_gpu_is_billed_once_it_is_divided),
         cmocka_unit_test(what_a_daemon_reads_is_off_by_the_age_of_its_readings),
+        cmocka_unit_test(what_a_lost_daemon_did_not_count_is_uncertain),
         cmocka_unit_test(the_rest_of_the_node_follows_what_else_was_used),
         cmocka_unit_test(a_document_of_a_daemon_has_meters_and_processes),
+        cmocka_unit_test(a_daemon_that_was_started_anew_goes_on_with_the_books),
+        cmocka_unit_test(a_meter_of_the_daemon_is_open_before_anything_is_booked),
         cmocka_unit_test(a_replay_or_another_document_is_refused),
         cmocka_unit_test(the_text_and_the_json_are_those_of_the_golden_files),
         cmocka_unit_test(names_that_would_control_a_terminal_do_not),
