@@ -428,9 +428,21 @@ void run_session_settle(struct run_session *session, struct repetition *repetiti
     take_books(session);
 }
 
+static bool gives_any(const struct options *options, const char *const *flags)
+{
+    bool any = false;
+
+    for (; *flags; flags++)
+        any |= options_is_given(options, *flags);
+    return any;
+}
+
 void run_session_result(const struct run_session *session, const struct repetition *repetition,
                         struct result *ret_result)
 {
+    static const char *const factors[] = {"emissions.factor", "emissions.zone",
+                                          "emissions.providers", NULL};
+    static const char *const prices[] = {"cost.price", "cost.tariff-file", NULL};
     const bool with_daemon = session->daemon != NULL;
 
     result_make(
@@ -444,6 +456,8 @@ void run_session_result(const struct run_session *session, const struct repetiti
             .is_estimated = !repetition->has_cgroup,
             .boundary_us = 2 * DAEMON_AGE_US, /* one at each end */
             .lost_us = repetition->lost_us,
+            .has_own_factor = gives_any(session->options, factors),
+            .has_own_price = gives_any(session->options, prices),
             .before = &repetition->before,
             .after = &repetition->after,
             .daemon_before = with_daemon ? &repetition->daemon_before : NULL,

@@ -86,6 +86,7 @@ void books_open_meters(struct books *books, const struct books *of_daemon)
 
 int books_take_snapshot(struct books *books, const struct snapshot *snapshot)
 {
+    struct price_rate rate = price_rate_of(&snapshot->price);
     int r = 0;
 
     for (size_t i = 0; i < snapshot->meter_count; i++) {
@@ -119,6 +120,8 @@ int books_take_snapshot(struct books *books, const struct snapshot *snapshot)
     }
     books->has_grams = snapshot->price.factor.known;
     books->has_cost = snapshot->price.cost.known;
+    books->grams_per_kwh = (double)rate.emission / 1e12;
+    books->cost_per_kwh = (double)rate.cost / 1e12;
     memcpy(books->currency, snapshot->price.cost.currency, sizeof(books->currency));
     return r;
 }
@@ -148,12 +151,11 @@ static bool find_kind(const char *word, enum meter_kind *ret_kind)
     return false;
 }
 
-static void take_meter(struct books *books, const struct json *node, const struct json *from)
+static void take_meter(struct books *books, const struct json *from)
 {
     const char *id = json_text(json_get(from, "meter_id"));
     struct books_meter *meter;
     enum meter_kind kind;
-    double kwh;
 
     if (!id || !find_kind(json_text(json_get(from, "meter")), &kind))
         return;
@@ -169,9 +171,6 @@ static void take_meter(struct books *books, const struct json *node, const struc
     meter->idle_uj =
         meter->past_idle_uj + micro(json_get(json_get(from, "unowned"), "idle"), "energy_joules");
     meter->idle_w = number(json_get(json_get(from, "unowned"), "idle"), "watts");
-    kwh = (double)meter->divided_uj / 3.6e12;
-    meter->grams = kwh * number(node, "grams_per_kwh");
-    meter->cost = kwh * number(node, "price_per_kwh");
 }
 
 static int take_processes(struct books *books, const struct json *processes)
@@ -194,6 +193,22 @@ static int take_processes(struct books *books, const struct json *processes)
             r = put_row(books, &row);
     }
     return r;
+}
+
+static void take_price(struct books *books, const struct json *node)
+{
+    const char *currency = json_text(json_get(node, "currency"));
+    double ignored, pue = number(node, "pue");
+
+    pue = pue > 0 ? pue : 1;
+    books->has_grams = json_double(json_get(node, "grams_per_kwh"), &ignored);
+    books->grams_per_kwh = pue * number(node, "grams_per_kwh");
+    books->has_cost = currency && price_is_currency(currency) &&
+                      json_double(json_get(node, "price_per_kwh"), &ignored);
+    books->cost_per_kwh = pue * number(node, "price_per_kwh");
+    memset(books->currency, 0, sizeof(books->currency));
+    if (books->has_cost)
+        memcpy(books->currency, currency, sizeof(books->currency));
 }
 
 static uint64_t divided_uj(const struct json *meters, const struct books_meter *of)
@@ -232,9 +247,7 @@ static void go_on(struct books *books, const struct json *meters)
 static int take_node(struct books *books, const struct json *node, struct error *err)
 {
     const struct json *meters = json_get(node, "meters"), *workloads = json_get(node, "workloads");
-    const char *currency = json_text(json_get(node, "currency"));
     uint64_t started_us;
-    double price;
     int64_t api;
     int r = 0;
 
@@ -248,14 +261,12 @@ static int take_node(struct books *books, const struct json *node, struct error 
         go_on(books, meters);
     books->started_us = started_us;
     for (size_t i = 0; i < json_length(meters); i++)
-        take_meter(books, node, json_at(meters, i));
+        take_meter(books, json_at(meters, i));
     for (size_t i = 0; i < json_length(workloads) && r == 0; i++)
         r = take_processes(books, json_get(json_at(workloads, i), "processes"));
     if (r == 0)
         r = take_processes(books, json_get(node, "system_processes"));
-    books->has_grams = json_double(json_get(node, "grams_per_kwh"), &price);
-    books->has_cost = currency && json_double(json_get(node, "price_per_kwh"), &price);
-    snprintf(books->currency, sizeof(books->currency), "%.3s", currency ? currency : "");
+    take_price(books, node);
     return r < 0 ? error_set(err, r, "out of memory") : 0;
 }
 

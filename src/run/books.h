@@ -30,7 +30,7 @@ struct books_meter {
     uint64_t divided_uj; /* of it, what is */
     uint64_t idle_uj;    /* of that, what no work caused and nobody pays for */
     uint64_t command_uj; /* and what is the command's. Of GPUs see the rows */
-    double grams, cost;  /* of what is divided */
+    double grams, cost;  /* of what is divided; not told by a daemon */
     uint64_t past_counted_uj, past_divided_uj,
         past_idle_uj; /* before the daemon was started anew */
     double idle_w;    /* the idle power, where a daemon has learned it; 0: unknown */
@@ -51,6 +51,7 @@ struct books {
     struct books_row *rows;
     size_t row_count, row_capacity;
     bool has_grams, has_cost;
+    double grams_per_kwh, cost_per_kwh; /* now, with the PUE */
     char currency[4];
     uint64_t started_us; /* when the daemon was, since the epoch; 0: these are of none */
 };

@@ -58,6 +58,7 @@ struct result_input {
     bool is_estimated;    /* it had no cgroup of its own */
     uint64_t boundary_us; /* how far the readings of a daemon may be from beginning and end */
     uint64_t lost_us;     /* of the time its meters are in no reading */
+    bool has_own_factor, has_own_price; /* those of a daemon are not wanted */
     /* Of this process, and of a daemon (NULL: none): the meters before it and after it. */
     const struct books *before, *after;
     const struct books *daemon_before, *daemon_after;

@@ -180,6 +180,54 @@ static void bills_are_the_commands_part_of_what_the_meter_was_billed(void **stat
     assert_false(result_get(&result, QUANTITY_DRAM_ENERGY, &value));
 }
 
+static void factor_and_price_are_those_of_the_flags_or_of_the_daemon(void **state)
+{
+    static const struct books daemon_after = {
+        .meters = {{.kind = METER_GPU, .id = "GPU-2", .gpu = 2, .is_of_daemon = true}},
+        .meter_count = 1,
+        .has_grams = true,
+        .has_cost = true,
+        .grams_per_kwh = 3.6e9,
+        .cost_per_kwh = 7.2e9,
+        .currency = "USD",
+    };
+    struct result_input from = input();
+    struct books own = after;
+    struct result result;
+
+    (void)state;
+    own.grams_per_kwh = 3.6e10;
+    own.cost_per_kwh = 3.6e10;
+    from.after = &own;
+    from.daemon_before = from.daemon_after = &daemon_after;
+    result_make(&from, &result);
+    assert_string_equal(result.currency, "USD");
+    assert_near(result.meters[1].grams, 2, 1e-9);
+    assert_near(result.meters[1].cost, 4, 1e-9);
+    from.has_own_price = true;
+    result_make(&from, &result);
+    assert_string_equal(result.currency, "EUR");
+    assert_near(result.meters[1].grams, 2, 1e-9);
+    assert_near(result.meters[1].cost, 5, 1e-9); /* as this process billed it */
+    from.has_own_factor = true;
+    result_make(&from, &result);
+    assert_near(result.meters[1].grams, 2.5, 1e-9);
+}
+
+/* A currency comes from somebody else, and goes to the terminal. */
+static void what_is_no_currency_is_no_price(void **state)
+{
+    static const char TEXT[] = "{\"api\":1,\"price_per_kwh\":1,\"currency\":\"\\u001b[3\"}";
+    struct books books = {0};
+    struct error err;
+
+    (void)state;
+    assert_int_equal(books_take_document(&books, span_of(TEXT), &err), 0);
+    assert_false(books.has_cost);
+    assert_string_equal(books.currency, "");
+    books_done(&books);
+}
+
 static void a_shared_gpu_is_billed_once_it_is_divided(void **state)
 {
     struct result_input from = input();
@@ -250,7 +298,7 @@ static void the_rest_of_the_node_follows_what_else_was_used(void **state)
 static void a_document_of_a_daemon_has_meters_and_processes(void **state)
 {
     static const char TEXT[] =
-        "{\"api\":1,\"currency\":\"EUR\",\"price_per_kwh\":0.5,\"grams_per_kwh\":100,\"meters\":["
+        "{\"api\":1,\"currency\":\"EUR\",\"pue\":1.5,\"price_per_kwh\":0.5,\"grams_per_kwh\":100,\"meters\":["
         "{\"meter\":\"gpu\",\"meter_id\":\"GPU-0\",\"gpu\":3,\"energy_joules\":36,"
         "\"pending_joules\":1.5,\"unowned\":{\"idle\":{\"watts\":70.5,\"energy_joules\":6}}},"
         "{\"meter\":\"package\",\"meter_id\":\"0\",\"energy_joules\":10},"
@@ -269,7 +317,9 @@ static void a_document_of_a_daemon_has_meters_and_processes(void **state)
     assert_int_equal(books.meters[0].counted_uj, 37500000);
     assert_int_equal(books.meters[0].idle_uj, 6000000);
     assert_near(books.meters[0].idle_w, 70.5, 1e-9);
-    assert_near(books.meters[0].grams, 0.001, 1e-9);
+    assert_near(books.grams_per_kwh, 150, 1e-9);
+    assert_near(books.cost_per_kwh, 0.75, 1e-9);
+    assert_string_equal(books.currency, "EUR");
     assert_int_equal(books.row_count, 1);
     assert_int_equal(books.rows[0].start_us, 1700000050250000);
     assert_int_equal(books.rows[0].energy_uj, 7000000);
@@ -559,6 +609,8 @@ int main(void)
         cmocka_unit_test(what_a_gpu_counts_after_the_command_is_not_the_commands),
         cmocka_unit_test(what_a_daemon_counted_late_is_the_commands),
         cmocka_unit_test(bills_are_the_commands_part_of_what_the_meter_was_billed),
+        cmocka_unit_test(factor_and_price_are_those_of_the_flags_or_of_the_daemon),
+        cmocka_unit_test(what_is_no_currency_is_no_price),
         cmocka_unit_test(a_shared_gpu_is_billed_once_it_is_divided),
         cmocka_unit_test(what_a_daemon_reads_is_off_by_the_age_of_its_readings),
         cmocka_unit_test(what_a_lost_daemon_did_not_count_is_uncertain),
