@@ -448,6 +448,7 @@ void run_session_result(const struct run_session *session, const struct repetiti
     result_make(
         &(struct result_input){
             .status = repetition->status,
+            .is_interrupted = repetition->is_interrupted,
             .wall_us = repetition->ended_us - repetition->began_us,
             .cpu_us = repetition->cpu_us,
             .peak_w = repetition->peak_w,

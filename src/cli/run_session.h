@@ -23,6 +23,7 @@ struct repetition {
     struct own_cgroup cgroup;
     bool has_cgroup;
     int status;
+    bool is_interrupted;
     uint64_t began_us, ended_us; /* monotonic */
     uint64_t cpu_us;
     double peak_w;

@@ -313,6 +313,7 @@ void result_make(const struct result_input *input, struct result *ret_result)
 
     *ret_result = (struct result){
         .status = input->status,
+        .is_interrupted = input->is_interrupted,
         .wall_us = input->wall_us,
         .cpu_us = input->cpu_us,
         .peak_w = input->peak_w,

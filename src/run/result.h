@@ -36,7 +36,8 @@ struct result_process {
 };
 
 struct result {
-    int status; /* exit status, or 128 + signal */
+    int status;          /* exit status, or 128 + signal */
+    bool is_interrupted; /* a signal to end reached it */
     uint64_t wall_us, cpu_us;
     double peak_w; /* of the command, over a second; 0: it was shorter */
     bool has_grams, has_cost;
@@ -51,6 +52,7 @@ struct result {
 
 struct result_input {
     int status;
+    bool is_interrupted;
     uint64_t wall_us, cpu_us;
     double peak_w;
     const struct family *family;

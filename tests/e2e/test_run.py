@@ -220,6 +220,7 @@ class Joules(Run):
         self.assertNotIn(b"Since ", self.run_it(*flags, "--", *python(SPIN, 0.11)).stderr)
         self.assertNotIn(b"Since ", self.run_it(*flags, "--no-remember", "--", "true").stderr)
         self.assertNotIn(b"Since ", self.run_it(*flags, "--", "true").stderr)
+        self.assertNotIn(b"Since ", self.run_it(*flags, "--", "false").stderr)  # a failure is not remembered
         kept = glob.glob(f"{self.path('home')}/wattribute/run/*")
         self.assertEqual(3, len(kept))
         self.assertEqual({0o600}, {os.stat(path).st_mode & 0o777 for path in kept})
@@ -279,7 +280,7 @@ class Daemon(Run):
         with Exporter(f"--replay={harness.H200_TRACE}") as exporter:
             done = self.run_it(*self.node().flags, f"--daemon=http://{exporter.address}", "--", "true")
         self.assertEqual(125, done.returncode)
-        self.assertIn(b"it plays a trace", done.stderr)
+        self.assertIn(f"http://{exporter.address}: it plays a trace".encode(), done.stderr)
 
 
 class Gpus(Run):
@@ -331,7 +332,7 @@ class Unseen(Run):
         for status, command in ((0, ["true"]), (3, ["sh", "-c", "exit 3"]), (255, ["sh", "-c", "exit 255"]),
                                 (128 + signal.SIGKILL, ["sh", "-c", "kill -9 $$"]),
                                 (128 + signal.SIGTERM, ["sh", "-c", "kill -TERM $$"]),
-                                (127, ["/nonexistent"]), (127, ["no-such-program"]), (126, ["/etc/passwd"]), (126, ["/"])):
+                                (127, ["/nonexistent"]), (127, ["no-such-program"]), (127, [""]), (126, ["/etc/passwd"]), (126, ["/"])):
             with self.subTest(command=command):
                 self.assertEqual(status, self.run_it(*self.flags, "--", *command).returncode)
 
@@ -342,6 +343,13 @@ class Unseen(Run):
                 done = self.run_it(*self.flags, flag, "--", "touch", mark)
                 self.assertEqual(125, done.returncode, done.stderr)
                 self.assertFalse(os.path.exists(mark))
+
+    def test_a_report_is_replaced_by_another_report_alone(self):
+        kept = self.write("kept.json", b"of yesterday, and longer" * 10000)
+        self.assertEqual(127, self.run_it(*self.flags, f"--output={kept}", "--", "/nonexistent").returncode)
+        self.assertIn("of yesterday", read(kept))
+        self.run_it(*self.flags, f"--output={kept}", "--", "true")
+        self.assertEqual(1, json.loads(read(kept))["run_report"])
 
     def test_flags_after_its_name_are_the_commands(self):
         done = self.run_it(*self.flags, "echo", "--json", "--", "-n")
@@ -449,29 +457,31 @@ class Terminal(Run):
         super().setUp()
         self.flags = self.node().flags
 
-    def open(self, *command, stdout_to=None):
+    def open(self, *command, stdout_to=None, flags=()):
         """`run` as the foreground job of a shell that is this test: its pid, and the terminal."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.environ.update(self.env)
             if stdout_to:
                 os.dup2(os.open(stdout_to, os.O_WRONLY | os.O_CREAT, 0o644), 1)
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGUSR2})
             child = os.fork()  # the session's leader stays, as a shell does
             if child == 0:
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1, signal.SIGUSR2})
                 os.setpgid(0, 0)
                 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
                 os.tcsetpgrp(0, os.getpgrp())
                 signal.signal(signal.SIGTTOU, signal.SIG_DFL)
-                os.execv(binary(), [binary(), "run", *self.flags, "--", *command])
+                os.execv(binary(), [binary(), "run", *self.flags, *flags, "--", *command])
             while True:
                 _, status = os.waitpid(child, os.WUNTRACED)
                 if not os.WIFSTOPPED(status):
                     os._exit(os.waitstatus_to_exitcode(status) & 255)
                 os.write(2, b"stopped\n")
-                signal.sigwait({signal.SIGUSR1})
-                os.killpg(child, signal.SIGCONT)
+                if signal.sigwait({signal.SIGUSR1, signal.SIGUSR2}) == signal.SIGUSR1:
+                    os.killpg(child, signal.SIGCONT)
+                else:
+                    os.kill(child, signal.SIGCONT)
         self.addCleanup(os.close, terminal)
         self.leader = pid
         return terminal
@@ -511,6 +521,33 @@ class Terminal(Run):
         wait_until("it runs again", lambda: not process_status(command)["State"].startswith("T"))
         self.read_until(terminal, b"wall time")
         self.assertEqual(40, self.wait())
+
+    def test_ctrl_z_in_a_series_stops_no_later_run_for_ever(self):
+        """`kill -CONT` of run alone, as with `kill -CONT $(jobs -p)`."""
+        terminal = self.open(*python(CATCH, "SIGUSR2", 0.5), flags=("--repeat=2",))
+        self.read_until(terminal, b"ready")
+        os.write(terminal, b"\x1a")
+        self.read_until(terminal, b"stopped")
+        os.kill(self.leader, signal.SIGUSR2)
+        self.read_until(terminal, b"Run 1 of 2 ended with status 40; no more were started.")
+        self.assertEqual(40, self.wait())
+
+    def test_ctrl_z_in_a_series_lets_the_next_run_begin(self):
+        """`kill -CONT` of run alone, as with `kill -CONT $(jobs -p)`."""
+        terminal = self.open(*python("import time; print('ready', flush=True); time.sleep(0.5)"), flags=("--repeat=2",))
+        self.read_until(terminal, b"ready")
+        os.write(terminal, b"\x1a")
+        self.read_until(terminal, b"stopped")
+        os.kill(self.leader, signal.SIGUSR2)
+        self.read_until(terminal, b"wall time")
+        self.assertEqual(0, self.wait())
+
+    def test_ctrl_c_ends_a_series_whatever_the_command_makes_of_it(self):
+        terminal = self.open("sh", "-c", "trap 'exit 0' INT; echo ready; while :; do sleep 0.1; done", flags=("--repeat=3",))
+        self.read_until(terminal, b"ready")
+        os.write(terminal, b"\x03")
+        self.read_until(terminal, b"Run 1 of 3 was interrupted; no more were started.")
+        self.assertEqual(128 + signal.SIGINT, self.wait())
 
     def test_the_line_of_a_long_run_is_shown_where_the_output_is_not_and_is_gone_at_the_end(self):
         terminal = self.open(*python(REST), stdout_to=self.path("out"))

@@ -440,10 +440,11 @@ static void the_text_and_the_json_are_those_of_the_golden_files(void **state)
     struct books_row large_rows[ARRAY_SIZE(rows)];
     struct run_summary last = {.runs = 1,
                                .time_us = BOOT_US,
+                               .meters = 1U << 2 * METER_GPU | 1U << 2 * METER_PACKAGE,
                                .of = {[QUANTITY_ENERGY] = {.count = 1, .mean = 3000},
                                       [QUANTITY_WALL_TIME] = {.count = 1, .mean = 4}}};
     struct report *findings = calloc(1, sizeof(*findings));
-    struct result runs[2];
+    struct result runs[3];
     struct run_report report;
     struct buffer text;
 
@@ -457,14 +458,16 @@ static void the_text_and_the_json_are_those_of_the_golden_files(void **state)
     from.after = from.gpus = &large_after;
     result_make(&from, &runs[0]);
     from.wall_us = 3 * USEC_PER_SEC;
-    from.status = 4;
     from.peak_w = 1.5;
     result_make(&from, &runs[1]);
+    from.wall_us = USEC_PER_SEC;
+    from.status = 4;
+    result_make(&from, &runs[2]);
     buffer_init(&text, CAP_BYTES);
     report = report_of(runs, 1, 1, findings);
     report.last = &last;
     run_report_text(&report, &text);
-    report = report_of(runs, 2, 5, findings);
+    report = report_of(runs, 3, 5, findings);
     report.daemon = "http://localhost:9400";
     run_report_text(&report, &text);
     golden_check("run.txt", &text);
@@ -544,6 +547,35 @@ static void a_comparison_says_plainly_what_can_be_told(void **state)
     assert_true(says(&a, &none, "Nothing was measured in both."));
 }
 
+static void joules_of_a_model_are_not_compared_with_those_of_a_meter(void **state)
+{
+    static const char FORM[] =
+        "{\"run_report\":1,\"runs\":[{\"joules\":%d,\"meters\":[{\"meter\":\"package\"%s}]},"
+        "{\"joules\":%d,\"meters\":[{\"meter\":\"package\"%s}]}]}";
+    struct run_summary read[2];
+    struct buffer json;
+    struct error err;
+    char text[256];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *modelled = i == 0 ? "" : ",\"modelled\":true";
+
+        snprintf(text, sizeof(text), FORM, 10 * i + 1, modelled, 10 * i + 2, modelled);
+        assert_int_equal(compare_read(span_of(text), &read[i], &err), 0);
+    }
+    assert_true(says(&read[0], &read[1],
+                     "cannot be compared, as the meters differ: A has package; B has package "
+                     "(modelled)."));
+    assert_false(says(&read[0], &read[1], "They differ"));
+    buffer_init(&json, CAP_BYTES);
+    compare_json(&read[0], &read[1], &json);
+    buffer_char(&json, '\0');
+    assert_non_null(strstr(json.data, "\"meters_differ\":true"));
+    assert_null(strstr(json.data, "\"differ\""));
+    buffer_done(&json);
+}
+
 static void a_report_is_read_as_it_was_written(void **state)
 {
     struct result_input from = input();
@@ -565,6 +597,7 @@ static void a_report_is_read_as_it_was_written(void **state)
     run_report_json(&report, &text);
     assert_int_equal(compare_read((struct span){text.data, text.len}, &read, &err), 0);
     assert_int_equal(read.runs, 3);
+    assert_true(compare_same_meters(&read, &written));
     assert_string_equal(read.currency, "EUR");
     assert_int_equal(read.time_us, BOOT_US);
     assert_string_equal(read.command, "python3 train it.py --lr=1");
@@ -580,6 +613,57 @@ static void a_report_is_read_as_it_was_written(void **state)
     assert_int_equal(compare_read(span_of("not JSON"), &read, &err), -EBADMSG);
     buffer_done(&text);
     free(findings);
+}
+
+/* A failure is often early: it says nothing of what a run uses. */
+static void runs_that_did_not_succeed_are_in_no_mean(void **state)
+{
+    struct result_input from = input();
+    struct report *findings = calloc(1, sizeof(*findings));
+    struct run_summary summary;
+    struct run_report report;
+    struct result runs[4];
+    struct buffer text;
+    struct error err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
+        from.wall_us = (2 + i) * USEC_PER_SEC;
+        from.status = i == 3;
+        from.is_interrupted = i == 2;
+        result_make(&from, &runs[i]);
+    }
+    compare_summarise(runs, 4, &summary);
+    assert_int_equal(summary.runs, 2);
+    assert_int_equal(summary.left_out, 2);
+    assert_near(summary.of[QUANTITY_WALL_TIME].mean, 2.5, 1e-9);
+    report = report_of(runs, 4, 5, findings);
+    buffer_init(&text, CAP_BYTES);
+    run_report_json(&report, &text);
+    summary = (struct run_summary){.runs = 0};
+    assert_int_equal(compare_read((struct span){text.data, text.len}, &summary, &err), 0);
+    assert_int_equal(summary.runs, 2);
+    assert_int_equal(summary.left_out, 2);
+    assert_near(summary.of[QUANTITY_WALL_TIME].mean, 2.5, 1e-9);
+    assert_true(says(&summary, &summary, ", without 2 that did not succeed"));
+    /* Where none succeeded, they are what there is. */
+    compare_summarise(&runs[3], 1, &summary);
+    assert_int_equal(summary.runs, 1);
+    assert_near(summary.of[QUANTITY_WALL_TIME].mean, 5, 1e-9);
+    buffer_done(&text);
+    free(findings);
+}
+
+static void figures_that_no_run_can_have_are_no_report(void **state)
+{
+    static const char TEXT[] =
+        "{\"run_report\":1,\"runs\":[{\"joules\":1e308},{\"joules\":-1e308}]}";
+    struct run_summary summary;
+    struct error err;
+
+    (void)state;
+    assert_int_equal(compare_read(span_of(TEXT), &summary, &err), -EBADMSG);
+    assert_string_equal(err.text, "it has figures that no run can have");
 }
 
 static void a_line_of_proc_tells_time_and_state(void **state)
@@ -623,7 +707,10 @@ int main(void)
         cmocka_unit_test(names_that_would_control_a_terminal_do_not),
         cmocka_unit_test(a_long_command_is_cut),
         cmocka_unit_test(a_comparison_says_plainly_what_can_be_told),
+        cmocka_unit_test(joules_of_a_model_are_not_compared_with_those_of_a_meter),
         cmocka_unit_test(a_report_is_read_as_it_was_written),
+        cmocka_unit_test(runs_that_did_not_succeed_are_in_no_mean),
+        cmocka_unit_test(figures_that_no_run_can_have_are_no_report),
         cmocka_unit_test(a_line_of_proc_tells_time_and_state),
     };
 
