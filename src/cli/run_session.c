@@ -352,6 +352,7 @@ void run_session_end(struct run_session *session)
     run_daemon_end(session);
     copy_books(&repetition->daemon_after, &session->remote);
     repetition->cpu_us = MAX(repetition->cpu_us, command_cpu_us(session));
+    repetition->missed_us = family_missed_us(&repetition->family);
     repetition->left_running = family_count_alive(&repetition->family);
     session->now = NULL;
 }
@@ -455,6 +456,7 @@ void run_session_result(const struct run_session *session, const struct repetiti
             .family = &repetition->family,
             .boot_us = proc_read_boot_us(&(struct host){.procfs_fd = repetition->family.proc_fd}),
             .is_estimated = !repetition->has_cgroup,
+            .missed_us = repetition->missed_us,
             .boundary_us = 2 * DAEMON_AGE_US, /* one at each end */
             .lost_us = repetition->lost_us,
             .has_own_factor = gives_any(session->options, factors),

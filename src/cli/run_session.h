@@ -28,7 +28,8 @@ struct repetition {
     uint64_t cpu_us;
     double peak_w;
     size_t left_running;
-    uint64_t lost_us; /* of its time the daemon told nothing */
+    uint64_t missed_us; /* CPU time that its processes may have used unseen */
+    uint64_t lost_us;   /* of its time the daemon told nothing */
     struct books before, after, daemon_before, daemon_after; /* without rows */
 };
 

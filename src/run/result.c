@@ -149,6 +149,19 @@ static void add_boundary(const struct result_input *input, uint64_t boundary_us,
             : meter->command_uj;
 }
 
+/* What a daemon tells may be anything. */
+static uint64_t whole_uj(double uj)
+{
+    return uj < 9e18 ? (uint64_t)uj : (uint64_t)9e18;
+}
+
+static void add_missed(const struct result_input *input, struct result_meter *meter)
+{
+    meter->has_uncertainty = true;
+    meter->uncertain_uj += whole_uj((double)meter->command_uj * (double)input->missed_us /
+                                    (double)MAX(input->cpu_us, (uint64_t)1));
+}
+
 /* What was not counted may all have been the command's, as far as it was not idle. */
 static void add_lost(const struct result_input *input, struct result_meter *meter)
 {
@@ -158,7 +171,7 @@ static void add_lost(const struct result_input *input, struct result_meter *mete
     meter->is_partial = true;
     meter->has_uncertainty = true;
     if (seen_us > 0)
-        meter->uncertain_uj += (uint64_t)(active_uj * (double)input->lost_us / (double)seen_us);
+        meter->uncertain_uj += whole_uj(active_uj * (double)input->lost_us / (double)seen_us);
 }
 
 /* A daemon's document may be older than the end of the command. */
@@ -199,6 +212,8 @@ static void add_meter(const struct result_input *input, const struct books_meter
     meter->command_uj = MIN(meter->command_uj, meter->counted_uj);
     if (boundary_us(input, after) > 0)
         add_boundary(input, boundary_us(input, after), meter);
+    if (input->is_estimated && input->missed_us > 0 && meter->kind == METER_PACKAGE)
+        add_missed(input, meter);
     meter->uncertain_uj = MIN(meter->uncertain_uj, meter->counted_uj);
     if (after->is_of_daemon && input->lost_us > 0)
         add_lost(input, meter);

@@ -58,6 +58,7 @@ struct result_input {
     const struct family *family;
     uint64_t boot_us;     /* since the epoch: what start times of processes count from */
     bool is_estimated;    /* it had no cgroup of its own */
+    uint64_t missed_us;   /* then: CPU time that its processes may have used unseen */
     uint64_t boundary_us; /* how far the readings of a daemon may be from beginning and end */
     uint64_t lost_us;     /* of the time its meters are in no reading */
     bool has_own_factor, has_own_price; /* those of a daemon are not wanted */

@@ -25,6 +25,18 @@ import sys, time
 while time.process_time() < float(sys.argv[1]):
     pass
 """
+# In five children that nobody waits for, one after the other.
+UNWAITED = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(5):
+    child = os.fork()
+    while child == 0:
+        if time.process_time() > 0.3:
+            os._exit(0)
+    while os.path.exists(f"/proc/{child}"):
+        time.sleep(0.01)
+"""
 # Works a little, and then is only there.
 REST = """
 import time
@@ -160,7 +172,7 @@ class Joules(Run):
                 self.assertEqual(bool(wrapper), run["meters"][0].get("estimated", False))
                 spinner = max(run["processes"], key=lambda process: process["cpu_seconds"])
                 self.assertIn("python", spinner["name"])
-                self.assertGreater(spinner["cpu_seconds"], 0.3)
+                self.assertGreater(spinner["cpu_seconds"], 0.2)
 
     def test_a_process_that_goes_on_after_the_command_is_told_and_left_alone(self):
         done = self.run_it(*self.node().flags, "--json", "--", "sh", "-c", "sleep 30 >/dev/null 2>&1 & echo $!")
@@ -169,6 +181,13 @@ class Joules(Run):
         self.assertIn("1 process of the command went on", done.stderr.decode())
         self.assertTrue(is_running(sleeper))
         self.assertEqual([], [path for path in own_cgroups() if str(sleeper) in read(f"{path}/cgroup.procs")])
+
+    def test_children_that_nobody_waits_for_count_as_far_as_they_were_seen(self):
+        run = self.report(*self.node().flags, "--", *python(UNWAITED), wrapper=AS_NOBODY)["runs"][0]
+        seen = sum(process["cpu_seconds"] for process in run["processes"])
+        self.assertGreater(run["cpu_seconds"], 0.3)  # not the parent's alone
+        self.assertLess(seen, run["cpu_seconds"] + 0.05)
+        self.assertLess(abs(run["joules"] - 5 * 0.3 * JOULES_PER_CPU_SECOND), run["uncertainty_joules"])
 
     def test_a_user_who_may_not_read_the_meter_is_told_how_to(self):
         node = self.node()

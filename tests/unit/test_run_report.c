@@ -276,6 +276,20 @@ static void what_a_lost_daemon_did_not_count_is_uncertain(void **state)
     assert_false(result.meters[0].is_partial); /* this process read it */
 }
 
+/* One second of four that nobody waited for. */
+static void cpu_time_that_nobody_saw_is_uncertain(void **state)
+{
+    struct result_input from = input();
+    struct result result;
+
+    (void)state;
+    from.is_estimated = true;
+    from.missed_us = USEC_PER_SEC;
+    result_make(&from, &result);
+    assert_int_equal(result.meters[1].command_uj, 2000);
+    assert_int_equal(result.meters[1].uncertain_uj, 500);
+}
+
 static void the_rest_of_the_node_follows_what_else_was_used(void **state)
 {
     static const struct books daemon_after = {
@@ -678,6 +692,7 @@ static void a_line_of_proc_tells_time_and_state(void **state)
     assert_string_equal(relative.name, "a) b (c)");
     assert_int_equal(relative.cpu_us, 2000000);
     assert_int_equal(relative.waited_cpu_us, 500000);
+    assert_int_equal(relative.parent, 1);
     assert_int_equal(relative.start_ticks, 7777);
     assert_true(relative.is_alive);
     assert_int_equal(family_parse_stat(ZOMBIE, strlen(ZOMBIE), 10000, &relative), 0);
@@ -698,6 +713,7 @@ int main(void)
         cmocka_unit_test(a_shared_gpu_is_billed_once_it_is_divided),
         cmocka_unit_test(what_a_daemon_reads_is_off_by_the_age_of_its_readings),
         cmocka_unit_test(what_a_lost_daemon_did_not_count_is_uncertain),
+        cmocka_unit_test(cpu_time_that_nobody_saw_is_uncertain),
         cmocka_unit_test(the_rest_of_the_node_follows_what_else_was_used),
         cmocka_unit_test(a_document_of_a_daemon_has_meters_and_processes),
         cmocka_unit_test(a_daemon_that_was_started_anew_goes_on_with_the_books),
