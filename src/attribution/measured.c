@@ -26,10 +26,15 @@ void measured_take(struct measured *measured, uint64_t t_us, uint64_t counter_uj
     if (is_next && energy_uj == 0 && elapsed_us < STILL_US)
         return;
     if (is_next) {
+        if (measured->since_us == 0)
+            measured->since_us = measured->read_us;
         ledger_power_add(&measured->power, energy_uj, measured->read_us, t_us);
         history_measure(history, energy_uj, measured->read_us, t_us, is_modelled);
     }
-    measured->power.until_us = MIN(measured->power.until_us, t_us); /* the clock was set back */
+    if (t_us < measured->power.until_us) { /* the clock was set back */
+        measured->since_us = t_us - MIN(measured->power.until_us - measured->since_us, t_us - 1);
+        measured->power.until_us = t_us;
+    }
     measured->counter_uj = counter_uj;
     measured->read_us = t_us;
     measured->breaks = breaks;
@@ -41,4 +46,12 @@ bool measured_is_silent(const struct measured *measured, enum meter_kind kind, u
     uint64_t limit_us = kind == METER_NODE_OVERHEAD ? NODE_SILENT_US : SILENT_US;
 
     return measured->read_us == 0 || measured->read_us + limit_us < now_us;
+}
+
+double measured_power_mw(const struct measured *measured)
+{
+    return measured->since_us == 0
+               ? -1
+               : ledger_power_since(measured->power.power_mw, measured->since_us,
+                                    measured->power.until_us);
 }

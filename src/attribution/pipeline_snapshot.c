@@ -88,7 +88,7 @@ static void add_power(const struct builder *builder, uint32_t meter, struct snap
     to->power_mw = to->measured_mw = -1;
     if (measured && !measured->is_modelled &&
         !measured_is_silent(measured, to->kind, builder->now_us))
-        to->measured_mw = measured->power.power_mw;
+        to->measured_mw = measured_power_mw(measured);
     if (ledger_meter(builder->ledger, meter)->settled_until_us + BOOKED_STALE_US < builder->now_us)
         return;
     to->power_mw = 0;

@@ -239,7 +239,7 @@ static int check_positional(const struct cli *cli, const char *excess, struct er
                          "'wattribute %s --help'",
                          excess, command->name, ARRAY_SIZE(cli->arguments), command->name);
     if (command->takes_command
-            ? !cli->rest || !*cli->rest[0]
+            ? !cli->rest || !cli->rest[0]
             : command->argument && (cli->argument_count == 0 || !*cli->arguments[0]))
         return error_set(err, -EINVAL, "'%s' needs an argument: write wattribute %s %s",
                          command->name, command->name, command->argument);

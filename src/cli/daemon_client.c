@@ -247,6 +247,11 @@ int daemon_client_get(struct daemon_client *client, const char *path, uint64_t t
     return r;
 }
 
+void daemon_client_watch(struct daemon_client *client, int fd, bool (*attend)(int fd))
+{
+    http_client_watch(client->http, fd, attend);
+}
+
 void daemon_client_cancel(struct daemon_client *client)
 {
     http_client_cancel(client->http);

@@ -1,6 +1,7 @@
 /* Documents of a running daemon, for the verbs that show them. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/error.h"
@@ -34,6 +35,9 @@ const char *daemon_client_address(const struct daemon_client *client);
  */
 int daemon_client_get(struct daemon_client *client, const char *path, uint64_t timeout_us,
                       struct span *ret_body, struct error *err);
+
+/* As http_client_watch: a call ends with -ECANCELED if `attend` says so when `fd` is readable. */
+void daemon_client_watch(struct daemon_client *client, int fd, bool (*attend)(int fd));
 
 /* From any thread: the call in progress, and every later one, ends with -ECANCELED. */
 void daemon_client_cancel(struct daemon_client *client);

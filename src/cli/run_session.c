@@ -19,7 +19,6 @@ static const uint64_t SCAN_US = USEC_PER_SEC / 10;
 enum { SCAN_SHARE = 50 };
 
 /* A daemon's page is a second old, and so are its readings. */
-static const uint64_t DAEMON_TIMEOUT_US = USEC_PER_SEC;
 static const uint64_t DAEMON_AGE_US = USEC_PER_SEC;
 /* What a GPU counted last waits for samples of who was on it. */
 static const uint64_t SAMPLES_US = 3 * USEC_PER_SEC / 2;
@@ -47,30 +46,6 @@ static bool reads_beside_daemon(const char *source)
         if (strcmp(source, gpus[i]) == 0)
             return false;
     return true;
-}
-
-static int ask_daemon(struct run_session *session, struct error *err)
-{
-    struct span body;
-    int r = daemon_client_get(session->daemon, "/api/v1/node", DAEMON_TIMEOUT_US, &body, err);
-
-    return r < 0 ? r : books_take_document(&session->remote, body, err);
-}
-
-/* Quietly, unless a user named it. */
-static int open_daemon(struct run_session *session, struct error *err)
-{
-    bool is_named = options_is_given(session->options, "daemon");
-    int r = daemon_client_open(session->options, &session->daemon, err);
-
-    if (r == 0)
-        r = ask_daemon(session, err);
-    if (r == 0)
-        return 0;
-    daemon_client_close(session->daemon);
-    session->daemon = NULL;
-    books_done(&session->remote);
-    return is_named ? r : 0;
 }
 
 static uint64_t command_cpu_us(const struct run_session *session)
@@ -164,11 +139,9 @@ static void feed(struct run_session *session)
 }
 
 /* A document that does not come leaves the last one. */
-static void refresh_daemon(struct run_session *session)
+static void refresh_daemon(struct run_session *session, bool may_wait)
 {
-    struct error ignored;
-
-    if (session->daemon && ask_daemon(session, &ignored) == 0)
+    if (run_daemon_refresh(session, may_wait))
         feed(session);
 }
 
@@ -180,6 +153,8 @@ static void take_books(struct run_session *session)
     if (measurement_snapshot(session->measurement, &snapshot) == 0)
         (void)books_take_snapshot(&session->local, &snapshot);
     snapshot_done(&snapshot);
+    if (session->is_fed)
+        books_open_meters(&session->local, &session->remote);
     for (size_t i = 0; i < session->local.meter_count; i++) {
         struct books_meter *meter = &session->local.meters[i];
 
@@ -238,11 +213,12 @@ int run_session_open(struct run_session *session, const struct options *options,
     int r;
 
     *session = (struct run_session){.options = options,
+                                    .signal_fd = -1,
                                     .host = {.procfs_fd = -1, .sysfs_fd = -1, .rootfs_fd = -1}};
     r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &session->host,
                   err);
     if (r == 0)
-        r = open_daemon(session, err);
+        r = run_daemon_open(session, err);
     if (r == 0)
         r = measurement_open(
             &(struct measurement_options){
@@ -309,7 +285,7 @@ void run_session_begin(struct run_session *session, struct repetition *repetitio
 {
     session->now = repetition;
     session->reported_cpu_us = 0;
-    refresh_daemon(session);
+    refresh_daemon(session, true);
     read_all(session);
     copy_books(&repetition->before, &session->local);
     copy_books(&repetition->daemon_before, &session->remote);
@@ -346,7 +322,7 @@ uint64_t run_session_tick(struct run_session *session)
     measurement_read(session->measurement);
     if (began_us >= session->tick_us) {
         session->now->ended_us = began_us;
-        refresh_daemon(session);
+        refresh_daemon(session, false);
         read_all(session);
         copy_books(&repetition->after, &session->local);
         copy_books(&repetition->daemon_after, &session->remote);
@@ -367,14 +343,16 @@ void run_session_end(struct run_session *session)
     repetition->ended_us = now_us();
     if (session->is_fed) {
         sleep_us(DAEMON_AGE_US); /* the reading that has all of it */
-        refresh_daemon(session);
+        refresh_daemon(session, true);
     }
     read_all(session);
     copy_books(&repetition->after, &session->local);
     if (session->daemon && !session->is_fed)
-        refresh_daemon(session);
+        refresh_daemon(session, true);
+    run_daemon_end(session);
     copy_books(&repetition->daemon_after, &session->remote);
     repetition->cpu_us = MAX(repetition->cpu_us, command_cpu_us(session));
+    repetition->missed_us = family_missed_us(&repetition->family);
     repetition->left_running = family_count_alive(&repetition->family);
     session->now = NULL;
 }
@@ -417,14 +395,14 @@ static void settle_daemon(struct run_session *session, struct repetition *repeti
     if (!has_kind(&session->remote, METER_GPU))
         return;
     sleep_us(DAEMON_AGE_US);
-    refresh_daemon(session);
+    refresh_daemon(session, true);
     copy_books(&last->daemon_after, &session->remote);
     if (!uses_gpus(&session->remote, repetitions, count))
         return;
     copy_books(&target, &session->remote);
     while (!is_divided(&session->remote, &target) && now_us() < until_us) {
         sleep_us(DAEMON_AGE_US);
-        refresh_daemon(session);
+        refresh_daemon(session, true);
     }
 }
 
@@ -451,21 +429,38 @@ void run_session_settle(struct run_session *session, struct repetition *repetiti
     take_books(session);
 }
 
+static bool gives_any(const struct options *options, const char *const *flags)
+{
+    bool any = false;
+
+    for (; *flags; flags++)
+        any |= options_is_given(options, *flags);
+    return any;
+}
+
 void run_session_result(const struct run_session *session, const struct repetition *repetition,
                         struct result *ret_result)
 {
+    static const char *const factors[] = {"emissions.factor", "emissions.zone",
+                                          "emissions.providers", NULL};
+    static const char *const prices[] = {"cost.price", "cost.tariff-file", NULL};
     const bool with_daemon = session->daemon != NULL;
 
     result_make(
         &(struct result_input){
             .status = repetition->status,
+            .is_interrupted = repetition->is_interrupted,
             .wall_us = repetition->ended_us - repetition->began_us,
             .cpu_us = repetition->cpu_us,
             .peak_w = repetition->peak_w,
             .family = &repetition->family,
             .boot_us = proc_read_boot_us(&(struct host){.procfs_fd = repetition->family.proc_fd}),
             .is_estimated = !repetition->has_cgroup,
+            .missed_us = repetition->missed_us,
             .boundary_us = 2 * DAEMON_AGE_US, /* one at each end */
+            .lost_us = repetition->lost_us,
+            .has_own_factor = gives_any(session->options, factors),
+            .has_own_price = gives_any(session->options, prices),
             .before = &repetition->before,
             .after = &repetition->after,
             .daemon_before = with_daemon ? &repetition->daemon_before : NULL,

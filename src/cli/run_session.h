@@ -23,10 +23,13 @@ struct repetition {
     struct own_cgroup cgroup;
     bool has_cgroup;
     int status;
+    bool is_interrupted;
     uint64_t began_us, ended_us; /* monotonic */
     uint64_t cpu_us;
     double peak_w;
     size_t left_running;
+    uint64_t missed_us; /* CPU time that its processes may have used unseen */
+    uint64_t lost_us;   /* of its time the daemon told nothing */
     struct books before, after, daemon_before, daemon_after; /* without rows */
 };
 
@@ -36,6 +39,11 @@ struct run_session {
     struct measurement *measurement;
     struct daemon_client *daemon; /* NULL: nobody is asked */
     struct books local, remote;   /* as last read */
+    int signal_fd;                /* a daemon is not waited for when it is readable; -1: it is */
+    uint64_t heard_us;            /* when the daemon answered last */
+    uint64_t ask_us;              /* not earlier, as it failed */
+    struct error trouble;         /* why it did; "": it answered */
+    struct error lost_why;        /* of what is in lost_us */
     bool is_fed;                  /* the processors are read by the daemon alone */
     bool hangs;                   /* a check of a source does */
     bool has_reported;            /* the first usage was */
@@ -68,6 +76,17 @@ void run_session_settle(struct run_session *session, struct repetition *repetiti
 
 void run_session_result(const struct run_session *session, const struct repetition *repetition,
                         struct result *ret_result);
+
+/* run_daemon.c. Asks quietly, unless a user named it: then 0 or -errno. */
+int run_daemon_open(struct run_session *session, struct error *err);
+
+/* True: there is a new document. If it may not wait, a signal ends it, and a daemon that failed is
+ * not asked every time. */
+bool run_daemon_refresh(struct run_session *session, bool may_wait);
+
+/* After the last document of a repetition: what it does not have is lost. */
+void run_daemon_end(struct run_session *session);
+void run_daemon_explain(const struct run_session *session, uint64_t lost_us, struct report *report);
 
 /* run_explain.c: what could not be measured, and why. */
 void run_session_explain(struct run_session *session, const struct result *result,

@@ -11,8 +11,9 @@
 
 enum { JSON_MAX_BYTES = 64 << 20 };
 
-/* A sample of each meter, then a window that ends. Those of a model are longer. */
-static const uint64_t FIRST_WINDOW_US = 4 * USEC_PER_SEC, FIRST_MODELLED_US = 12 * USEC_PER_SEC;
+/* A sample of each meter, then a window that ends: a few seconds where cgroups are read, more where
+ * a model stands in for the meter. */
+static const uint64_t FIRST_SAMPLE_US = 4 * USEC_PER_SEC, FIRST_WINDOW_US = 15 * USEC_PER_SEC;
 /* A daemon's 60 seconds are for books that last: here somebody is waiting. */
 static const uint64_t DELAY_US = 2 * USEC_PER_SEC;
 
@@ -106,11 +107,19 @@ static bool has_watts(const struct snapshot *snapshot)
     return false;
 }
 
+/* Of a source that has none there is nothing to wait for. */
+static uint64_t patience_us(const struct top_measure *measure)
+{
+    bool has_meters = measure->options.model_full_uw > 0 || measure->options.model_cpu ||
+                      measure->measurement->pipeline->node.meter_count > 0 ||
+                      measure->snapshot.meter_count > 0;
+
+    return has_meters ? FIRST_WINDOW_US : FIRST_SAMPLE_US;
+}
+
 int top_measure_wait(struct top_measure *measure, struct error *err)
 {
-    bool is_modelled = measure->options.model_full_uw > 0 || measure->options.model_cpu;
-    uint64_t until_us = clock_system.monotonic_us(&clock_system) +
-                        (is_modelled ? FIRST_MODELLED_US : FIRST_WINDOW_US);
+    uint64_t began_us = clock_system.monotonic_us(&clock_system);
 
     do {
         struct span ignored;
@@ -119,7 +128,7 @@ int top_measure_wait(struct top_measure *measure, struct error *err)
         if (r < 0 || has_watts(&measure->snapshot))
             return r;
         (void)poll(&(struct pollfd){.fd = measure->measurement->wake_fd, .events = POLLIN}, 1, 200);
-    } while (clock_system.monotonic_us(&clock_system) < until_us);
+    } while (clock_system.monotonic_us(&clock_system) < began_us + patience_us(measure));
     if (measure->snapshot.meter_count > 0)
         return 0;
     return error_set(err, -ENODEV,

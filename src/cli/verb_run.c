@@ -81,7 +81,8 @@ static int open_output(struct run *run, struct error *err)
 
     if (!path)
         return 0;
-    run->output_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    /* What is in it stays until there is a report. */
+    run->output_fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     return run->output_fd >= 0
                ? 0
                : error_set(err, -errno, "cannot write '%s': %s", path, strerror(errno));
@@ -109,6 +110,7 @@ static int open_run(struct run *run, const struct cli *cli, struct error *err)
     r = run_session_open(&run->session, run->options, err);
     if (r < 0)
         return r;
+    run->session.signal_fd = run->watch.signal_fd;
     run->watch.wake_fd = run->session.measurement->wake_fd;
     run->began_us = clock_system.realtime_us(&clock_system);
     run_live_init(&run->live, run->options->live);
@@ -127,9 +129,15 @@ static void explain_exec(const struct run *run, int error)
 static int reap_failed(const struct run *run, const struct command *command, int error)
 {
     int status = 0;
+    pid_t pid;
 
-    while (waitpid(command->pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    do
+        pid = waitpid(command->pid, &status, 0);
+    while (pid < 0 && errno == EINTR);
+    if (pid < 0) { /* with the command before it, which was watched */
+        cli_print_error(&(struct error){"the next run was ended before it began"});
+        return EXIT_OWN_FAILURE;
+    }
     if (error != -ESRCH)
         explain_exec(run, error);
     return command_exit_status(status);
@@ -165,10 +173,12 @@ static int repeat(struct run *run, size_t index, bool *ret_ran)
     run_session_begin(&run->session, repetition);
     r = command_start(command);
     *ret_ran = r == 0;
+    run->watch.interrupted_by = 0;
     if (r == 0)
         repetition->status = command_exit_status(watch_command(&run->watch));
     else
         repetition->status = reap_failed(run, command, r);
+    repetition->is_interrupted = run->watch.interrupted_by > 0;
     run_session_end(&run->session);
     run_live_clear(&run->live);
     if (repetition->has_cgroup)
@@ -185,6 +195,9 @@ static int repeat_all(struct run *run)
     for (size_t i = 0; i < run->wanted && has_run && status == 0; i++) {
         status = repeat(run, i, &has_run);
         run->count += has_run;
+        /* A command may take the signal and end well: the series was still ended by it. */
+        if (run->wanted > 1 && has_run && status == 0 && run->repetitions[i].is_interrupted)
+            status = 128 + run->watch.interrupted_by;
     }
     for (size_t i = 0; i < run->wanted; i++)
         command_cancel(&run->commands[i]);
@@ -212,15 +225,16 @@ static void read_last(const struct run *run, struct run_summary *ret_last, bool 
 }
 
 /* The report must not be lost in silence, but the exit status stays the command's. */
-static void write_json(const struct run *run, const struct buffer *json)
+static void write_json(const struct run *run, const struct result *last, const struct buffer *json)
 {
     struct error err;
     int r;
 
-    if (run->history_fd >= 0 && run->count == run->wanted)
+    if (run->history_fd >= 0 && run->count == run->wanted && compare_is_whole(last))
         (void)run_history_write(run->history_fd, run->argv, (struct span){json->data, json->len});
     if (run->output_fd < 0)
         return;
+    (void)!ftruncate(run->output_fd, 0); /* a pipe has no length */
     r = fs_write_all(run->output_fd, json->data, json->len);
     if (r < 0) {
         error_format(&err, "cannot write '%s': %s", run->options->output_path, strerror(-r));
@@ -259,7 +273,7 @@ static void print_report(const struct run *run, const struct result *results,
         const struct buffer *shown = run->options->json ? &json : &text;
 
         (void)fs_write_all(STDERR_FILENO, shown->data, shown->len);
-        write_json(run, &json);
+        write_json(run, &results[run->count - 1], &json);
     }
     buffer_done(&text);
     buffer_done(&json);
@@ -269,13 +283,17 @@ static void make_report(struct run *run)
 {
     struct result *results = calloc(run->count, sizeof(*results));
     struct report *findings = calloc(1, sizeof(*findings));
+    uint64_t lost_us = 0;
 
     run_session_settle(&run->session, run->repetitions, run->count);
+    for (size_t i = 0; i < run->count; i++)
+        lost_us += run->repetitions[i].lost_us;
     for (size_t i = 0; i < run->count && results; i++)
         run_session_result(&run->session, &run->repetitions[i], &results[i]);
     if (results && findings) {
         run_session_explain(&run->session, &results[run->count - 1], findings);
         explain_cgroup(run, findings);
+        run_daemon_explain(&run->session, lost_us, findings);
         print_report(run, results, findings);
     }
     free(findings);

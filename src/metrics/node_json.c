@@ -32,6 +32,8 @@ static void put_node(struct buffer *out, const struct snapshot *snapshot,
     }
     if (price->factor.known)
         json_member_fixed(out, "grams_per_kwh", (int64_t)price->factor.ug_per_kwh, MICRO);
+    if (price->pue_millionths > 0 && price->pue_millionths != PRICE_PUE_ONE)
+        json_member_fixed(out, "pue", (int64_t)price->pue_millionths, MICRO);
     member_watts(out, "watts", sum_watts(snapshot));
 }
 

@@ -47,8 +47,9 @@ static int put_row(struct books *books, const struct books_row *row)
     for (size_t i = books->row_count; i-- > 0;)
         if (items[i].gpu == row->gpu && items[i].pid == row->pid &&
             items[i].start_us == row->start_us) {
-            items[i].energy_uj = MAX(items[i].energy_uj, row->energy_uj);
-            items[i].uncertain_uj = MAX(items[i].uncertain_uj, row->uncertain_uj);
+            items[i].energy_uj = MAX(items[i].energy_uj, items[i].past_uj + row->energy_uj);
+            items[i].uncertain_uj =
+                MAX(items[i].uncertain_uj, items[i].past_uncertain_uj + row->uncertain_uj);
             return 0;
         }
     if (books->row_count == BOOKS_ROWS_MAX)
@@ -76,8 +77,16 @@ static void take_command(struct books *books, const struct snapshot *snapshot)
     }
 }
 
+void books_open_meters(struct books *books, const struct books *of_daemon)
+{
+    for (size_t i = 0; i < of_daemon->meter_count; i++)
+        if (of_daemon->meters[i].kind == METER_PACKAGE || of_daemon->meters[i].kind == METER_DRAM)
+            (void)obtain_meter(books, of_daemon->meters[i].kind, of_daemon->meters[i].id);
+}
+
 int books_take_snapshot(struct books *books, const struct snapshot *snapshot)
 {
+    struct price_rate rate = price_rate_of(&snapshot->price);
     int r = 0;
 
     for (size_t i = 0; i < snapshot->meter_count; i++) {
@@ -111,6 +120,8 @@ int books_take_snapshot(struct books *books, const struct snapshot *snapshot)
     }
     books->has_grams = snapshot->price.factor.known;
     books->has_cost = snapshot->price.cost.known;
+    books->grams_per_kwh = (double)rate.emission / 1e12;
+    books->cost_per_kwh = (double)rate.cost / 1e12;
     memcpy(books->currency, snapshot->price.cost.currency, sizeof(books->currency));
     return r;
 }
@@ -140,12 +151,11 @@ static bool find_kind(const char *word, enum meter_kind *ret_kind)
     return false;
 }
 
-static void take_meter(struct books *books, const struct json *node, const struct json *from)
+static void take_meter(struct books *books, const struct json *from)
 {
     const char *id = json_text(json_get(from, "meter_id"));
     struct books_meter *meter;
     enum meter_kind kind;
-    double kwh;
 
     if (!id || !find_kind(json_text(json_get(from, "meter")), &kind))
         return;
@@ -155,13 +165,12 @@ static void take_meter(struct books *books, const struct json *node, const struc
     meter->is_of_daemon = true;
     meter->gpu = (uint32_t)number(from, "gpu");
     meter->is_modelled = json_is_true(json_get(from, "modelled"));
-    meter->divided_uj = micro(from, "energy_joules");
-    meter->counted_uj = meter->divided_uj + micro(from, "pending_joules");
-    meter->idle_uj = micro(json_get(json_get(from, "unowned"), "idle"), "energy_joules");
+    meter->divided_uj = meter->past_divided_uj + micro(from, "energy_joules");
+    meter->counted_uj =
+        meter->past_counted_uj + micro(from, "energy_joules") + micro(from, "pending_joules");
+    meter->idle_uj =
+        meter->past_idle_uj + micro(json_get(json_get(from, "unowned"), "idle"), "energy_joules");
     meter->idle_w = number(json_get(json_get(from, "unowned"), "idle"), "watts");
-    kwh = (double)meter->divided_uj / 3.6e12;
-    meter->grams = kwh * number(node, "grams_per_kwh");
-    meter->cost = kwh * number(node, "price_per_kwh");
 }
 
 static int take_processes(struct books *books, const struct json *processes)
@@ -186,11 +195,59 @@ static int take_processes(struct books *books, const struct json *processes)
     return r;
 }
 
+static void take_price(struct books *books, const struct json *node)
+{
+    const char *currency = json_text(json_get(node, "currency"));
+    double ignored, pue = number(node, "pue");
+
+    pue = pue > 0 ? pue : 1;
+    books->has_grams = json_double(json_get(node, "grams_per_kwh"), &ignored);
+    books->grams_per_kwh = pue * number(node, "grams_per_kwh");
+    books->has_cost = currency && price_is_currency(currency) &&
+                      json_double(json_get(node, "price_per_kwh"), &ignored);
+    books->cost_per_kwh = pue * number(node, "price_per_kwh");
+    memset(books->currency, 0, sizeof(books->currency));
+    if (books->has_cost)
+        memcpy(books->currency, currency, sizeof(books->currency));
+}
+
+static uint64_t divided_uj(const struct json *meters, const struct books_meter *of)
+{
+    for (size_t i = 0; i < json_length(meters); i++) {
+        const struct json *from = json_at(meters, i);
+        const char *id = json_text(json_get(from, "meter_id"));
+        enum meter_kind kind;
+
+        if (id && strcmp(id, of->id) == 0 && find_kind(json_text(json_get(from, "meter")), &kind) &&
+            kind == of->kind)
+            return micro(from, "energy_joules");
+    }
+    return 0;
+}
+
+/* Whatever it had not kept, it counts from 0. */
+static void go_on(struct books *books, const struct json *meters)
+{
+    for (size_t i = 0; i < books->meter_count; i++) {
+        struct books_meter *meter = &books->meters[i];
+
+        if (divided_uj(meters, meter) + meter->past_divided_uj >= meter->divided_uj)
+            continue;
+        meter->past_counted_uj = meter->counted_uj;
+        meter->past_divided_uj = meter->divided_uj;
+        meter->past_idle_uj = meter->idle_uj;
+        for (size_t row = 0; row < books->row_count; row++)
+            if (meter->kind == METER_GPU && books->rows[row].gpu == meter->gpu) {
+                books->rows[row].past_uj = books->rows[row].energy_uj;
+                books->rows[row].past_uncertain_uj = books->rows[row].uncertain_uj;
+            }
+    }
+}
+
 static int take_node(struct books *books, const struct json *node, struct error *err)
 {
     const struct json *meters = json_get(node, "meters"), *workloads = json_get(node, "workloads");
-    const char *currency = json_text(json_get(node, "currency"));
-    double price;
+    uint64_t started_us;
     int64_t api;
     int r = 0;
 
@@ -199,15 +256,17 @@ static int take_node(struct books *books, const struct json *node, struct error 
                          "this is no document of a wattribute that we know: update the older one");
     if (json_is_true(json_get(node, "replay")))
         return error_set(err, -ENOTSUP, "it plays a trace, and measures nothing of this node");
+    started_us = micro(node, "start_time");
+    if (books->started_us > 0 && started_us != books->started_us)
+        go_on(books, meters);
+    books->started_us = started_us;
     for (size_t i = 0; i < json_length(meters); i++)
-        take_meter(books, node, json_at(meters, i));
+        take_meter(books, json_at(meters, i));
     for (size_t i = 0; i < json_length(workloads) && r == 0; i++)
         r = take_processes(books, json_get(json_at(workloads, i), "processes"));
     if (r == 0)
         r = take_processes(books, json_get(node, "system_processes"));
-    books->has_grams = json_double(json_get(node, "grams_per_kwh"), &price);
-    books->has_cost = currency && json_double(json_get(node, "price_per_kwh"), &price);
-    snprintf(books->currency, sizeof(books->currency), "%.3s", currency ? currency : "");
+    take_price(books, node);
     return r < 0 ? error_set(err, r, "out of memory") : 0;
 }
 

@@ -30,8 +30,10 @@ struct books_meter {
     uint64_t divided_uj; /* of it, what is */
     uint64_t idle_uj;    /* of that, what no work caused and nobody pays for */
     uint64_t command_uj; /* and what is the command's. Of GPUs see the rows */
-    double grams, cost;  /* of what is divided */
-    double idle_w;       /* the idle power, where a daemon has learned it; 0: unknown */
+    double grams, cost;  /* of what is divided; not told by a daemon */
+    uint64_t past_counted_uj, past_divided_uj,
+        past_idle_uj; /* before the daemon was started anew */
+    double idle_w;    /* the idle power, where a daemon has learned it; 0: unknown */
 };
 
 /* A process on a GPU. */
@@ -39,6 +41,7 @@ struct books_row {
     uint32_t gpu, pid;
     uint64_t start_us; /* 0: unknown */
     uint64_t energy_uj, uncertain_uj;
+    uint64_t past_uj, past_uncertain_uj; /* of it, before the daemon was started anew */
     char name[64];
 };
 
@@ -48,7 +51,9 @@ struct books {
     struct books_row *rows;
     size_t row_count, row_capacity;
     bool has_grams, has_cost;
+    double grams_per_kwh, cost_per_kwh; /* now, with the PUE */
     char currency[4];
+    uint64_t started_us; /* when the daemon was, since the epoch; 0: these are of none */
 };
 
 void books_done(struct books *books);
@@ -57,10 +62,15 @@ void books_done(struct books *books);
  * if it has them. 0 or -ENOMEM. */
 int books_take_snapshot(struct books *books, const struct snapshot *snapshot);
 
+/* Meters of the processors and the memory that a daemon reads, and that nothing was booked of
+ * yet. */
+void books_open_meters(struct books *books, const struct books *of_daemon);
+
 /*
  * The document /api/v1/node of a daemon: its GPUs, with their processes, and what this process
- * cannot read itself. 0, or -EBADMSG (no such document), -ENOTSUP (it plays a trace, and measures
- * nothing of this node) or -ENOMEM.
+ * cannot read itself. If the daemon was started anew, and counts from 0, its books go on. 0, or
+ * -EBADMSG (no such document), -ENOTSUP (it plays a trace, and measures nothing of this node) or
+ * -ENOMEM.
  */
 int books_take_document(struct books *books, struct span text, struct error *err);
 

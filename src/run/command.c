@@ -1,6 +1,7 @@
 #include "run/command.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -46,16 +47,28 @@ int command_prepare(char *const *argv, struct command *ret_command, struct error
     return 0;
 }
 
+/* Ctrl-Z stops it with the command before it, and who continues that may not know of it. */
+static void go_on(pid_t pid)
+{
+    siginfo_t info;
+
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+        (void)kill(pid, SIGCONT);
+}
+
 int command_start(struct command *command)
 {
+    enum { STOPPED_MS = 200 };
     _cleanup_close_ int fd = TAKE_FD(command->fd);
     ssize_t len = -1;
     int error = 0;
 
     if (send(fd, "", 1, MSG_NOSIGNAL) == 1)
-        do
-            len = recv(fd, &error, sizeof(error), 0);
-        while (len < 0 && errno == EINTR);
+        do {
+            go_on(command->pid);
+            (void)poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, STOPPED_MS);
+            len = recv(fd, &error, sizeof(error), MSG_DONTWAIT);
+        } while (len < 0 && (errno == EINTR || errno == EAGAIN));
     if (len == 0)
         return 0;                                  /* closed by its exec */
     return len == sizeof(error) ? -error : -ESRCH; /* it was killed while it waited */
@@ -63,6 +76,8 @@ int command_start(struct command *command)
 
 void command_cancel(struct command *command)
 {
+    if (command->fd >= 0)
+        go_on(command->pid);
     cleanup_close(&command->fd);
     command->fd = -1;
 }

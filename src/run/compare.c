@@ -13,42 +13,106 @@
 enum { RUNS_MAX = 10000, LINE_BYTES = 512, COLUMN = 30 };
 
 static const double SIGNIFICANT = 0.05;
+/* More than any command uses, and far from where squares overflow. */
+static const double FIGURE_MAX = 1e18;
+
+bool compare_is_whole(const struct result *run)
+{
+    return run->status == 0 && !run->is_interrupted;
+}
+
+static uint32_t meter_bit(enum meter_kind kind, bool is_modelled)
+{
+    return 1U << (2 * (unsigned)kind + is_modelled);
+}
+
+bool compare_same_meters(const struct run_summary *a, const struct run_summary *b)
+{
+    return a->meters == b->meters;
+}
+
+static void count_runs(struct run_summary *summary, size_t whole, size_t all)
+{
+    summary->runs = whole > 0 ? whole : all;
+    summary->left_out = all - summary->runs;
+}
 
 void compare_summarise(const struct result *runs, size_t count, struct run_summary *ret_summary)
 {
     double *values = calloc(count + 1, sizeof(*values));
+    size_t whole = 0;
 
-    *ret_summary = (struct run_summary){.runs = count};
+    *ret_summary = (struct run_summary){.runs = 0};
+    for (size_t i = 0; i < count; i++)
+        whole += compare_is_whole(&runs[i]);
+    for (size_t i = 0; i < count; i++)
+        for (size_t m = 0; m < runs[i].meter_count; m++)
+            ret_summary->meters |= meter_bit(runs[i].meters[m].kind, runs[i].meters[m].is_modelled);
+    count_runs(ret_summary, whole, count);
     if (count > 0)
         memcpy(ret_summary->currency, runs[0].currency, sizeof(ret_summary->currency));
     for (int quantity = 0; quantity < QUANTITIES && values; quantity++) {
         size_t known = 0;
 
         for (size_t i = 0; i < count; i++)
-            known += result_get(&runs[i], (enum quantity)quantity, &values[known]);
-        if (known == count)
+            if (whole == 0 || compare_is_whole(&runs[i]))
+                known += result_get(&runs[i], (enum quantity)quantity, &values[known]);
+        if (known == ret_summary->runs)
             ret_summary->of[quantity] = statistics_summarise(values, known);
     }
     free(values);
 }
 
+static bool is_whole(const struct json *run)
+{
+    int64_t status;
+
+    /* Without a status it is of somebody else's making. */
+    return (!json_int64(json_get(run, "exit_status"), &status) || status == 0) &&
+           !json_is_true(json_get(run, "interrupted"));
+}
+
+static uint32_t read_meters(const struct json *meters)
+{
+    uint32_t bits = 0;
+
+    for (size_t i = 0; i < json_length(meters); i++) {
+        const char *word = json_text(json_get(json_at(meters, i), "meter"));
+
+        for (int kind = 0; word && kind <= METER_NODE_OVERHEAD; kind++)
+            if (strcmp(word, meter_words[kind]) == 0)
+                bits |= meter_bit((enum meter_kind)kind,
+                                  json_is_true(json_get(json_at(meters, i), "modelled")));
+    }
+    return bits;
+}
+
 static int read_runs(const struct json *runs, struct run_summary *summary)
 {
-    double *values = calloc(summary->runs, sizeof(*values));
+    size_t count = json_length(runs), whole = 0;
+    double *values = calloc(count, sizeof(*values));
+    int r = 0;
 
     if (!values)
         return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        whole += is_whole(json_at(runs, i));
+    for (size_t i = 0; i < count; i++)
+        summary->meters |= read_meters(json_get(json_at(runs, i), "meters"));
+    count_runs(summary, whole, count);
     for (int quantity = 0; quantity < QUANTITIES; quantity++) {
         size_t known = 0;
 
-        for (size_t i = 0; i < summary->runs; i++)
-            known += json_double(json_get(json_at(runs, i), quantity_words[quantity].key),
-                                 &values[known]);
+        for (size_t i = 0; i < count; i++)
+            if ((whole == 0 || is_whole(json_at(runs, i))) &&
+                json_double(json_get(json_at(runs, i), quantity_words[quantity].key),
+                            &values[known]))
+                r = fabs(values[known++]) <= FIGURE_MAX ? r : -ERANGE;
         if (known == summary->runs)
             summary->of[quantity] = statistics_summarise(values, known);
     }
     free(values);
-    return 0;
+    return r;
 }
 
 static void read_command(const struct json *command, struct run_summary *summary)
@@ -76,20 +140,22 @@ int compare_read(struct span text, struct run_summary *ret_summary, struct error
     if (r == -ENOMEM)
         return error_set(err, r, "out of memory");
     runs = json_get(report, "runs");
-    summary.runs = json_length(runs);
     if (r < 0 || !json_int64(json_get(report, "run_report"), &version) || version != 1 ||
-        summary.runs == 0 || summary.runs > RUNS_MAX) {
+        json_length(runs) == 0 || json_length(runs) > RUNS_MAX) {
         json_free(report);
         return error_set(err, -EBADMSG,
                          "not a report of 'wattribute run': write one with --output=FILE");
     }
     currency = json_text(json_get(report, "currency"));
-    snprintf(summary.currency, sizeof(summary.currency), "%.3s", currency ? currency : "");
+    if (currency && price_is_currency(currency))
+        memcpy(summary.currency, currency, sizeof(summary.currency));
     if (json_double(json_get(report, "time"), &time_s) && time_s > 0 && time_s < 1e12)
         summary.time_us = (uint64_t)(time_s * 1e6);
     read_command(json_get(report, "command"), &summary);
     r = read_runs(runs, &summary);
     json_free(report);
+    if (r == -ERANGE)
+        return error_set(err, -EBADMSG, "it has figures that no run can have");
     if (r < 0)
         return error_set(err, r, "out of memory");
     *ret_summary = summary;
@@ -147,6 +213,31 @@ static void put_row(const struct run_summary *a, const struct run_summary *b, in
     buffer_char(out, '\n');
 }
 
+static void put_meters(const struct run_summary *of, struct buffer *out)
+{
+    bool is_first = true;
+
+    for (int kind = 0; kind <= METER_NODE_OVERHEAD; kind++)
+        for (int is_modelled = 0; is_modelled < 2; is_modelled++)
+            if (of->meters & meter_bit((enum meter_kind)kind, is_modelled)) {
+                buffer_str(out, is_first ? "" : ", ");
+                buffer_str(out, meter_words[kind]);
+                buffer_str(out, is_modelled ? " (modelled)" : "");
+                is_first = false;
+            }
+    buffer_str(out, is_first ? "none" : "");
+}
+
+static void put_different_meters(const struct run_summary *a, const struct run_summary *b,
+                                 struct buffer *out)
+{
+    buffer_str(out, "Their energies cannot be compared, as the meters differ: A has ");
+    put_meters(a, out);
+    buffer_str(out, "; B has ");
+    put_meters(b, out);
+    buffer_str(out, ".\n");
+}
+
 /* What the energy says, or, without any meter, the wall time. */
 static void put_verdict(const struct run_summary *a, const struct run_summary *b,
                         struct buffer *out)
@@ -197,7 +288,12 @@ void compare_text(const struct run_summary *a, const struct run_summary *b, stru
                  PLURAL_S(of->runs));
         buffer_str(out, text);
         buffer_printable(out, span_of(of->command));
-        buffer_str(out, "'\n");
+        buffer_char(out, '\'');
+        if (of->left_out > 0) {
+            snprintf(text, sizeof(text), ", without %zu that did not succeed", of->left_out);
+            buffer_str(out, text);
+        }
+        buffer_char(out, '\n');
     }
     snprintf(text, sizeof(text), "\n%-17s %-*s%-*s%s\n", "", COLUMN, "A", COLUMN, "B",
              "B - A (95 % confidence)");
@@ -206,7 +302,10 @@ void compare_text(const struct run_summary *a, const struct run_summary *b, stru
         if (is_comparable(a, b, quantity))
             put_row(a, b, quantity, out);
     buffer_char(out, '\n');
-    put_verdict(a, b, out);
+    if (compare_same_meters(a, b))
+        put_verdict(a, b, out);
+    else
+        put_different_meters(a, b, out);
 }
 
 static void put_number(struct buffer *out, const char *key, double value)
@@ -231,13 +330,20 @@ static void put_side(struct buffer *out, const char *key, const struct summary *
     buffer_char(out, '}');
 }
 
+static bool is_time(int quantity)
+{
+    return quantity == QUANTITY_WALL_TIME || quantity == QUANTITY_CPU_TIME;
+}
+
 void compare_json(const struct run_summary *a, const struct run_summary *b, struct buffer *out)
 {
-    bool is_first = true;
+    bool same_meters = compare_same_meters(a, b), is_first = true;
 
     buffer_str(out, "{");
     json_member(out, "a", a->command);
     json_member(out, "b", b->command);
+    if (!same_meters)
+        json_member_bool(out, "meters_differ", true);
     json_key(out, "quantities");
     buffer_char(out, '{');
     for (int quantity = 0; quantity < QUANTITIES; quantity++) {
@@ -257,6 +363,8 @@ void compare_json(const struct run_summary *a, const struct run_summary *b, stru
             put_number(out, "high", welch.difference + welch.half_width);
             put_number(out, "degrees_of_freedom", welch.degrees);
             put_number(out, "p", welch.p);
+        }
+        if (welch.is_known && (same_meters || is_time(quantity))) {
             json_key(out, "differ");
             buffer_str(out, welch.p < SIGNIFICANT ? "true" : "false");
         }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/array.h"
+#include "core/clock.h"
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
@@ -20,7 +21,15 @@ enum { STAT_BYTES = 4096, CHILDREN_BYTES = 1 << 20, DEPTH_MAX = 512 };
 
 /* Fields of /proc/PID/stat after the command, from 0 (proc_pid_stat(5) counts from 1, and that is
  * its third). */
-enum { STAT_STATE = 0, STAT_UTIME = 11, STAT_STIME, STAT_CUTIME, STAT_CSTIME, STAT_FIELDS };
+enum {
+    STAT_STATE = 0,
+    STAT_PARENT = 1,
+    STAT_UTIME = 11,
+    STAT_STIME,
+    STAT_CUTIME,
+    STAT_CSTIME,
+    STAT_FIELDS
+};
 
 int family_init(struct family *family)
 {
@@ -54,10 +63,13 @@ int family_parse_stat(const char *text, size_t len, uint64_t tick_us, struct rel
 
         if (field == STAT_STATE)
             relative.is_alive = !span_equals(value, "Z") && !span_equals(value, "X");
+        if (field == STAT_PARENT && parse_u64_max(value, INT_MAX, &ticks[field]) < 0)
+            return -EBADMSG;
         if (field >= STAT_UTIME && parse_u64_max(value, UINT64_MAX / tick_us, &ticks[field]) < 0)
             return -EBADMSG;
     }
     snprintf(relative.name, sizeof(relative.name), "%.*s", (int)command.len, command.data);
+    relative.parent = (pid_t)ticks[STAT_PARENT];
     relative.cpu_us = (ticks[STAT_UTIME] + ticks[STAT_STIME]) * tick_us;
     relative.waited_cpu_us = (ticks[STAT_CUTIME] + ticks[STAT_CSTIME]) * tick_us;
     *ret_relative = relative;
@@ -90,11 +102,38 @@ static struct relative *find(const struct family *family, pid_t pid, uint64_t st
     return NULL;
 }
 
+/* With its children. What it has waited for includes what was seen of them, if it waits at all. */
+static uint64_t whole_cpu_us(const struct relative *relative)
+{
+    return MAX(relative->cpu_us + MAX(relative->waited_cpu_us, relative->gone_cpu_us),
+               relative->reaped_cpu_us);
+}
+
+static uint64_t missed_us(const struct relative *relative)
+{
+    return relative->waited_cpu_us == 0 || relative->waited_cpu_us < relative->gone_cpu_us
+               ? relative->gone_after_us
+               : 0;
+}
+
+/* Nobody may ever wait for it. */
+static void note_gone(struct family *family, struct relative *relative, uint64_t after_us)
+{
+    struct relative *parent = (struct relative *)family_find(family, relative->parent);
+
+    relative->is_alive = false;
+    if (!parent || parent == relative)
+        return; /* a child of ours: it will be reaped */
+    parent->gone_cpu_us += whole_cpu_us(relative);
+    parent->gone_after_us += after_us + missed_us(relative);
+}
+
 /* NULL: it is gone, or there are too many. */
 static struct relative *look_at(struct family *family, pid_t pid)
 {
     uint64_t tick_us = USEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
     struct relative now, *relative;
+    bool was_alive;
     char path[32], text[STAT_BYTES];
     size_t len;
 
@@ -112,9 +151,17 @@ static struct relative *look_at(struct family *family, pid_t pid)
             return NULL;
         }
         relative = &family->items[family->count++];
+        *relative = (struct relative){.is_alive = true};
     }
     now.memory_bytes = now.is_alive ? read_memory(family, pid) : 0;
+    now.gone_cpu_us = relative->gone_cpu_us;
+    now.gone_after_us = relative->gone_after_us;
+    now.is_reaped = relative->is_reaped;
+    now.reaped_cpu_us = relative->reaped_cpu_us;
+    was_alive = relative->is_alive;
     *relative = now;
+    if (was_alive && !now.is_alive) /* a zombie: this is all that it used */
+        note_gone(family, relative, 0);
     return relative;
 }
 
@@ -125,12 +172,14 @@ void family_note(struct family *family, pid_t pid)
 
 void family_reap(struct family *family, pid_t pid, uint64_t cpu_us)
 {
-    family->reaped_cpu_us += cpu_us;
     for (size_t i = family->count; i-- > 0;)
         if (family->items[i].pid == pid) {
             family->items[i].is_alive = false;
+            family->items[i].is_reaped = true;
+            family->items[i].reaped_cpu_us = cpu_us;
             return;
         }
+    family->reaped_cpu_us += cpu_us;
 }
 
 static bool is_waiting(const struct family *family, pid_t pid)
@@ -183,10 +232,26 @@ static void scan_children(struct family *family, pid_t pid, unsigned depth)
 
 void family_scan(struct family *family)
 {
+    uint64_t now_us = clock_system.monotonic_us(&clock_system);
+    uint64_t since_us = family->scanned_us > 0 ? now_us - family->scanned_us : 0;
+
     family->scans++;
+    family->scanned_us = now_us;
     scan_children(family, getpid(), 0);
+    /* Children come after their parents. */
+    for (size_t i = family->count; i-- > 0;)
+        if (family->items[i].is_alive && family->items[i].scan != family->scans)
+            note_gone(family, &family->items[i], since_us);
+}
+
+uint64_t family_missed_us(const struct family *family)
+{
+    uint64_t total_us = 0;
+
     for (size_t i = 0; i < family->count; i++)
-        family->items[i].is_alive &= family->items[i].scan == family->scans;
+        if (family->items[i].is_alive || family->items[i].is_reaped)
+            total_us += missed_us(&family->items[i]);
+    return total_us;
 }
 
 uint64_t family_cpu_us(const struct family *family)
@@ -194,8 +259,8 @@ uint64_t family_cpu_us(const struct family *family)
     uint64_t total_us = family->reaped_cpu_us;
 
     for (size_t i = 0; i < family->count; i++)
-        if (family->items[i].is_alive)
-            total_us += family->items[i].cpu_us + family->items[i].waited_cpu_us;
+        if (family->items[i].is_alive || family->items[i].is_reaped)
+            total_us += whole_cpu_us(&family->items[i]);
     return total_us;
 }
 

@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <mntent.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +22,8 @@ enum {
     PROCS_BYTES = 4 << 20,
     VALUE_BYTES = 4096,
     MOVE_PASSES = 16, /* while processes fork */
+    NAMES_MAX = 1000, /* of containers whose first process is a `run` */
+    DEPTH_MAX = 16,   /* of a `run` in a `run` */
 };
 
 /* Is this process in the cgroup of this directory? */
@@ -109,46 +111,6 @@ static int open_parent(const char *controller)
     return -1;
 }
 
-/* Those of a `run` that was killed: nobody removes them otherwise. */
-static void sweep(int parent_fd)
-{
-    DIR *dir = fs_open_dir(parent_fd, ".");
-    const struct dirent *entry;
-
-    while (dir && (entry = readdir(dir))) {
-        struct span rest = span_of(entry->d_name);
-        uint64_t pid;
-
-        if (span_strip_prefix(&rest, NAME_PREFIX) &&
-            parse_u64_max(span_cut(&rest, '-'), INT_MAX, &pid) == 0 && pid > 0 &&
-            kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-            (void)unlinkat(parent_fd, entry->d_name, AT_REMOVEDIR); /* fails if it is in use */
-    }
-    if (dir)
-        closedir(dir);
-}
-
-static int make_dir(struct own_cgroup_dir *dir, int parent_fd, const char *name)
-{
-    int r = 0;
-
-    *dir = (struct own_cgroup_dir){.parent_fd = parent_fd, .fd = -1};
-    if (parent_fd < 0)
-        return -ENOENT;
-    sweep(parent_fd);
-    if (mkdirat(parent_fd, name, 0755) < 0 && errno != EEXIST)
-        r = -errno;
-    if (r == 0) {
-        dir->fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        r = dir->fd < 0 ? -errno : 0;
-    }
-    if (r < 0) {
-        close(parent_fd);
-        dir->parent_fd = -1;
-    }
-    return r;
-}
-
 static int write_pid(int dir_fd, pid_t pid)
 {
     _cleanup_close_ int fd = openat(dir_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
@@ -160,14 +122,127 @@ static int write_pid(int dir_fd, pid_t pid)
     return write(fd, text, (size_t)len) == len ? 0 : -errno;
 }
 
+static void move_all(int from_fd, int to_fd)
+{
+    _cleanup_free_ char *data = NULL;
+    struct span rest = {NULL, 0};
+    uint64_t pid;
+
+    if (fs_read_all_at(from_fd, "cgroup.procs", PROCS_BYTES, &data, &rest.len) < 0)
+        return;
+    rest.data = data;
+    while (rest.len > 0)
+        if (parse_u64_max(span_cut(&rest, '\n'), INT_MAX, &pid) == 0 && pid > 0)
+            (void)write_pid(to_fd, (pid_t)pid);
+}
+
+/*
+ * A `run` locks its directory as long as it lives. A process number would not tell whether it does:
+ * one in another PID namespace has a number of its own.
+ */
+static bool is_abandoned(int dir_fd)
+{
+    return flock(dir_fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+/* Removes those of a `run` that was killed: nobody does otherwise. What runs in them is moved
+ * to `to_fd`; -1: they stay. */
+static void sweep(int parent_fd, int to_fd, unsigned depth)
+{
+    DIR *dir = fs_open_dir(parent_fd, ".");
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        _cleanup_close_ int fd = -1;
+
+        if (strncmp(entry->d_name, NAME_PREFIX, strlen(NAME_PREFIX)) != 0)
+            continue;
+        fd = openat(parent_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || !is_abandoned(fd))
+            continue;
+        if (depth < DEPTH_MAX)
+            sweep(fd, to_fd, depth + 1);
+        if (to_fd >= 0)
+            move_all(fd, to_fd);
+        (void)unlinkat(parent_fd, entry->d_name, AT_REMOVEDIR); /* fails if it is in use */
+    }
+    if (dir)
+        closedir(dir);
+}
+
+static bool is_at(int fd, int parent_fd, const char *name)
+{
+    struct stat ours, there;
+
+    return fstat(fd, &ours) == 0 && fstatat(parent_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+/* One that nobody else has, and that nobody sweeps from now on. */
+static int make_dir(struct own_cgroup_dir *dir, int parent_fd, const char *name)
+{
+    int r = 0;
+
+    *dir = (struct own_cgroup_dir){.parent_fd = parent_fd, .fd = -1};
+    if (parent_fd < 0)
+        return -ENOENT;
+    sweep(parent_fd, -1, 0);
+    if (mkdirat(parent_fd, name, 0755) < 0)
+        r = -errno;
+    if (r == 0) {
+        dir->fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        r = dir->fd < 0 ? -errno : 0;
+    }
+    /* Another one may have swept it before it was locked, and may have made one of that name. */
+    if (r == 0 && (!is_abandoned(dir->fd) || !is_at(dir->fd, parent_fd, name)))
+        r = -EEXIST;
+    if (r < 0) {
+        cleanup_close(&dir->fd);
+        close(parent_fd);
+        *dir = (struct own_cgroup_dir){-1, -1};
+    }
+    return r;
+}
+
+/* With a number more where its name is taken. */
+static int make_new_dir(struct own_cgroup *cgroup, struct own_cgroup_dir *dir,
+                        const char *controller, unsigned number)
+{
+    int r = -EEXIST;
+
+    for (unsigned attempt = 0; attempt < NAMES_MAX && (r == -EEXIST || r == -ENOENT); attempt++) {
+        int parent_fd = open_parent(controller);
+
+        if (parent_fd < 0)
+            return -ENOENT;
+        snprintf(cgroup->name, sizeof(cgroup->name), NAME_PREFIX "%d-%u", (int)getpid(), number);
+        if (attempt > 0)
+            snprintf(cgroup->name, sizeof(cgroup->name), NAME_PREFIX "%d-%u-%u", (int)getpid(),
+                     number, attempt);
+        r = make_dir(dir, parent_fd, cgroup->name);
+    }
+    return r;
+}
+
+/* In v1, where both may be of one hierarchy. */
+static void make_memory(struct own_cgroup *cgroup)
+{
+    int parent_fd = open_parent("memory");
+
+    if (parent_fd >= 0 && is_at(cgroup->cpu.fd, parent_fd, cgroup->name))
+        cgroup->memory =
+            (struct own_cgroup_dir){parent_fd, fcntl(cgroup->cpu.fd, F_DUPFD_CLOEXEC, 0)};
+    else
+        (void)make_dir(&cgroup->memory, parent_fd, cgroup->name);
+}
+
 int own_cgroup_make(struct own_cgroup *cgroup, unsigned number, struct error *err)
 {
     uint64_t ignored;
     int r;
 
     *cgroup = (struct own_cgroup){.cpu = {-1, -1}, .memory = {-1, -1}, .is_v2 = true};
-    snprintf(cgroup->name, sizeof(cgroup->name), NAME_PREFIX "%d-%u", (int)getpid(), number);
-    r = make_dir(&cgroup->cpu, open_parent(NULL), cgroup->name);
+    r = make_new_dir(cgroup, &cgroup->cpu, NULL, number);
     if (r == 0 && own_cgroup_read_cpu(cgroup, &ignored) < 0)
         r = -ENODATA; /* v2 without its CPU time: a hybrid */
     if (r < 0) {
@@ -175,10 +250,10 @@ int own_cgroup_make(struct own_cgroup *cgroup, unsigned number, struct error *er
 
         (void)own_cgroup_remove(cgroup);
         cgroup->is_v2 = false;
-        r2 = make_dir(&cgroup->cpu, open_parent("cpuacct"), cgroup->name);
+        r2 = make_new_dir(cgroup, &cgroup->cpu, "cpuacct", number);
         r = r2 == -ENOENT ? r : r2;
         if (r2 == 0)
-            (void)make_dir(&cgroup->memory, open_parent("memory"), cgroup->name);
+            make_memory(cgroup);
     }
     if (r == 0)
         return 0;
@@ -229,31 +304,13 @@ int own_cgroup_read_memory(const struct own_cgroup *cgroup, uint64_t *ret_bytes)
     return r == -ENOENT ? -ENODATA : r;
 }
 
-/* False: there was none to move. */
-static bool move_back(const struct own_cgroup_dir *dir)
-{
-    _cleanup_free_ char *data = NULL;
-    struct span rest = {NULL, 0};
-    bool any = false;
-    uint64_t pid;
-
-    if (fs_read_all_at(dir->fd, "cgroup.procs", PROCS_BYTES, &data, &rest.len) < 0)
-        return false;
-    rest.data = data;
-    while (rest.len > 0)
-        if (parse_u64_max(span_cut(&rest, '\n'), INT_MAX, &pid) == 0 && pid > 0) {
-            (void)write_pid(dir->parent_fd, (pid_t)pid);
-            any = true;
-        }
-    return any;
-}
-
 static bool remove_dir(struct own_cgroup_dir *dir, const char *name)
 {
     bool is_gone = dir->fd < 0;
 
     for (int i = 0; i < MOVE_PASSES && !is_gone; i++) {
-        (void)move_back(dir);
+        sweep(dir->fd, dir->parent_fd, 0);
+        move_all(dir->fd, dir->parent_fd);
         is_gone = unlinkat(dir->parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
     }
     cleanup_close(&dir->fd);

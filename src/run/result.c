@@ -103,6 +103,32 @@ static void add_bill(const struct result_input *input, const struct books_meter 
     meter->cost = cost * (double)meter->command_uj / divided;
 }
 
+static const struct books *factor_of(const struct result_input *input)
+{
+    return input->daemon_after && input->daemon_after->has_grams && !input->has_own_factor
+               ? input->daemon_after
+               : input->after;
+}
+
+static const struct books *price_of(const struct result_input *input)
+{
+    return input->daemon_after && input->daemon_after->has_cost && !input->has_own_price
+               ? input->daemon_after
+               : input->after;
+}
+
+/* The books of this process bill what they have, at the price of the time. */
+static void apply_prices(const struct result_input *input, bool is_billed,
+                         struct result_meter *meter)
+{
+    double kwh = (double)meter->command_uj / 3.6e12;
+
+    if (!is_billed || factor_of(input) == input->daemon_after)
+        meter->grams = kwh * factor_of(input)->grams_per_kwh;
+    if (!is_billed || price_of(input) == input->daemon_after)
+        meter->cost = kwh * price_of(input)->cost_per_kwh;
+}
+
 /* How long before the command began, or after it ended, what is taken for its own may have been. */
 static uint64_t boundary_us(const struct result_input *input, const struct books_meter *meter)
 {
@@ -123,6 +149,31 @@ static void add_boundary(const struct result_input *input, uint64_t boundary_us,
             : meter->command_uj;
 }
 
+/* What a daemon tells may be anything. */
+static uint64_t whole_uj(double uj)
+{
+    return uj < 9e18 ? (uint64_t)uj : (uint64_t)9e18;
+}
+
+static void add_missed(const struct result_input *input, struct result_meter *meter)
+{
+    meter->has_uncertainty = true;
+    meter->uncertain_uj += whole_uj((double)meter->command_uj * (double)input->missed_us /
+                                    (double)MAX(input->cpu_us, (uint64_t)1));
+}
+
+/* What was not counted may all have been the command's, as far as it was not idle. */
+static void add_lost(const struct result_input *input, struct result_meter *meter)
+{
+    uint64_t seen_us = MAX(less(input->wall_us, input->lost_us), input->boundary_us / 2);
+    double active_uj = (double)less(meter->counted_uj, meter->idle_uj);
+
+    meter->is_partial = true;
+    meter->has_uncertainty = true;
+    if (seen_us > 0)
+        meter->uncertain_uj += whole_uj(active_uj * (double)input->lost_us / (double)seen_us);
+}
+
 /* A daemon's document may be older than the end of the command. */
 static void extend_to_last_document(const struct result_input *input,
                                     const struct books_meter *before, struct result_meter *meter)
@@ -136,7 +187,7 @@ static void extend_to_last_document(const struct result_input *input,
 }
 
 static void add_meter(const struct result_input *input, const struct books_meter *before,
-                      const struct books_meter *after, struct result *result)
+                      const struct books_meter *after, bool is_daemon, struct result *result)
 {
     struct result_meter *meter = &result->meters[result->meter_count++];
 
@@ -161,8 +212,13 @@ static void add_meter(const struct result_input *input, const struct books_meter
     meter->command_uj = MIN(meter->command_uj, meter->counted_uj);
     if (boundary_us(input, after) > 0)
         add_boundary(input, boundary_us(input, after), meter);
+    if (input->is_estimated && input->missed_us > 0 && meter->kind == METER_PACKAGE)
+        add_missed(input, meter);
     meter->uncertain_uj = MIN(meter->uncertain_uj, meter->counted_uj);
+    if (after->is_of_daemon && input->lost_us > 0)
+        add_lost(input, meter);
     add_bill(input, before, after, meter);
+    apply_prices(input, !is_daemon, meter);
 }
 
 static void add_meters(const struct result_input *input, const struct books *before,
@@ -177,7 +233,8 @@ static void add_meters(const struct result_input *input, const struct books *bef
             continue;
         if (is_daemon && books_find(input->after, meter->kind, meter->id))
             continue;
-        add_meter(input, before ? books_find(before, meter->kind, meter->id) : NULL, meter, result);
+        add_meter(input, before ? books_find(before, meter->kind, meter->id) : NULL, meter,
+                  is_daemon, result);
     }
 }
 
@@ -201,6 +258,7 @@ static void divide_rest(const struct result_input *input, struct result *result)
         meter->command_uj = (uint64_t)((double)less(meter->counted_uj, meter->idle_uj) * part);
         meter->is_estimated = true;
         add_boundary(input, BMC_INTERVAL_US, meter);
+        apply_prices(input, /* is_billed= */ false, meter);
     }
 }
 
@@ -265,19 +323,20 @@ static void add_processes(const struct result_input *input, struct result *resul
 
 void result_make(const struct result_input *input, struct result *ret_result)
 {
-    const struct books *prices = input->daemon_after ? input->daemon_after : input->after;
+    const struct books *price = price_of(input);
     double mean_w;
 
     *ret_result = (struct result){
         .status = input->status,
+        .is_interrupted = input->is_interrupted,
         .wall_us = input->wall_us,
         .cpu_us = input->cpu_us,
         .peak_w = input->peak_w,
-        .has_grams = input->after->has_grams || prices->has_grams,
-        .has_cost = input->after->has_cost || prices->has_cost,
+        .has_grams = factor_of(input)->has_grams,
+        .has_cost = price->has_cost,
         .left_running = family_count_alive(input->family),
     };
-    memcpy(ret_result->currency, prices->currency, sizeof(prices->currency));
+    memcpy(ret_result->currency, price->currency, sizeof(price->currency));
     add_meters(input, input->before, input->after, false, ret_result);
     if (input->daemon_after)
         add_meters(input, input->daemon_before, input->daemon_after, true, ret_result);

@@ -17,7 +17,7 @@ struct result_meter {
     uint32_t gpu;
     bool is_modelled;  /* no meter: a model of one */
     bool is_estimated; /* the command's part is, by the CPU time of its processes */
-    bool is_partial;   /* it was read only after the command had begun */
+    bool is_partial;   /* it was read only after the command had begun, or not to its end */
     bool has_uncertainty;
     uint64_t counted_uj; /* of which: */
     uint64_t idle_uj;    /* nobody's */
@@ -36,7 +36,8 @@ struct result_process {
 };
 
 struct result {
-    int status; /* exit status, or 128 + signal */
+    int status;          /* exit status, or 128 + signal */
+    bool is_interrupted; /* a signal to end reached it */
     uint64_t wall_us, cpu_us;
     double peak_w; /* of the command, over a second; 0: it was shorter */
     bool has_grams, has_cost;
@@ -51,12 +52,16 @@ struct result {
 
 struct result_input {
     int status;
+    bool is_interrupted;
     uint64_t wall_us, cpu_us;
     double peak_w;
     const struct family *family;
     uint64_t boot_us;     /* since the epoch: what start times of processes count from */
     bool is_estimated;    /* it had no cgroup of its own */
+    uint64_t missed_us;   /* then: CPU time that its processes may have used unseen */
     uint64_t boundary_us; /* how far the readings of a daemon may be from beginning and end */
+    uint64_t lost_us;     /* of the time its meters are in no reading */
+    bool has_own_factor, has_own_price; /* those of a daemon are not wanted */
     /* Of this process, and of a daemon (NULL: none): the meters before it and after it. */
     const struct books *before, *after;
     const struct books *daemon_before, *daemon_after;

@@ -108,7 +108,7 @@ static void put_meter(const struct result_meter *meter, struct buffer *out)
     if (meter->is_estimated)
         buffer_str(out, ", estimated");
     if (meter->is_partial)
-        buffer_str(out, ", not from the beginning");
+        buffer_str(out, ", not all the time");
     buffer_char(out, '\n');
 }
 
@@ -193,7 +193,7 @@ static void put_last(const struct run_report *report, struct buffer *out)
     const struct summary *before, *after;
     struct civil_minute when;
 
-    if (!report->last)
+    if (!report->last || !compare_is_whole(&report->runs[report->count - 1]))
         return;
     compare_summarise(report->runs, report->count, &now);
     when = timestamp_minute(report->last->time_us);
@@ -201,7 +201,9 @@ static void put_last(const struct run_report *report, struct buffer *out)
              when.day, when.hour, when.minute, report->last->runs, PLURAL_S(report->last->runs));
     before = report->last->of;
     after = now.of;
-    if (before[QUANTITY_ENERGY].count > 0 && after[QUANTITY_ENERGY].count > 0) {
+    if (!compare_same_meters(report->last, &now)) {
+        buffer_str(out, "other meters were read, ");
+    } else if (before[QUANTITY_ENERGY].count > 0 && after[QUANTITY_ENERGY].count > 0) {
         put_change(out, "energy", before[QUANTITY_ENERGY].mean, after[QUANTITY_ENERGY].mean, "J");
         buffer_str(out, ", ");
     }
@@ -230,9 +232,23 @@ static void put_findings(const struct report *findings, struct buffer *out)
     }
 }
 
-void run_report_text(const struct run_report *report, struct buffer *out)
+static void put_end(const struct run_report *report, struct buffer *out)
 {
     const struct result *end = &report->runs[report->count - 1];
+
+    if (report->wanted < 2 || compare_is_whole(end))
+        return;
+    put_line(out, "\n  Run %zu of %zu ", report->count, report->wanted);
+    if (end->is_interrupted)
+        buffer_str(out, "was interrupted");
+    else
+        put_line(out, "ended with status %d", end->status);
+    put_line(out, "%s%s.\n", report->count > 1 ? ", and is in no figure above" : "",
+             report->count < report->wanted ? "; no more were started" : "");
+}
+
+void run_report_text(const struct run_report *report, struct buffer *out)
+{
     char command[RUN_COMMAND_BYTES];
 
     run_report_command(report->argv, command, sizeof(command));
@@ -249,9 +265,7 @@ void run_report_text(const struct run_report *report, struct buffer *out)
         put_many(report, out);
     else
         put_one(report, out);
-    if (report->count < report->wanted)
-        put_line(out, "\n  Run %zu of %zu ended with status %d; no more were started.\n",
-                 report->count, report->wanted, end->status);
+    put_end(report, out);
     put_last(report, out);
     put_findings(report->findings, out);
     buffer_char(out, '\n');
@@ -331,6 +345,7 @@ static void put_json_run(const struct result *run, struct buffer *out)
 
     buffer_char(out, '{');
     json_member_u64(out, "exit_status", (uint64_t)run->status);
+    put_flag(out, "interrupted", run->is_interrupted);
     for (int quantity = 0; quantity < QUANTITIES; quantity++)
         if (result_get(run, (enum quantity)quantity, &value))
             put_double(out, quantity_words[quantity].key, value);

@@ -28,21 +28,43 @@ int watch_open_signals(void)
     return signals_open(numbers, ARRAY_SIZE(numbers));
 }
 
-/* The terminal's, or one that the command sent to its whole group: it has them. */
-static bool has_it(const struct watch *watch, const struct signalfd_siginfo *info)
+/* It may have been sent to the whole group, which the sender is in: nothing tells whether it was.
+ */
+static bool is_of_command(const struct watch *watch, const struct signalfd_siginfo *info)
 {
     const struct relative *sender = info->ssi_code == SI_USER || info->ssi_code == SI_TKILL
                                         ? family_find(watch->family, (pid_t)info->ssi_pid)
                                         : NULL;
 
-    return info->ssi_code == SI_KERNEL || (sender && sender->is_alive);
+    return sender && sender->is_alive;
+}
+
+/* The terminal's, or one that the command sent to its whole group: it has them. */
+static bool has_it(const struct watch *watch, const struct signalfd_siginfo *info)
+{
+    return info->ssi_code == SI_KERNEL || is_of_command(watch, info);
+}
+
+static bool is_to_end(uint32_t number)
+{
+    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
 }
 
 /* What continues this process is passed on in stop_too(). */
-static void pass_on(const struct watch *watch, const struct signalfd_siginfo *info)
+static void pass_on(struct watch *watch, const struct signalfd_siginfo *info)
 {
+    if (is_to_end(info->ssi_signo) && !is_of_command(watch, info))
+        watch->interrupted_by = (int)info->ssi_signo;
     if (info->ssi_signo != SIGCONT && !has_it(watch, info))
         (void)kill(watch->command->pid, (int)info->ssi_signo);
+}
+
+static bool is_waiting(const struct watch *watch, pid_t pid)
+{
+    for (size_t i = 0; i < watch->family->waiting_count; i++)
+        if (watch->family->waiting[i].pid == pid && watch->family->waiting[i].fd >= 0)
+            return true;
+    return false;
 }
 
 static uint64_t cpu_us_of(const struct rusage *usage)
@@ -80,7 +102,8 @@ static bool reap(struct watch *watch, int *ret_status)
         if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
             return has_ended;
         /* The last look at what it was: its entry in /proc goes with the wait. */
-        if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
+        if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED &&
+            !is_waiting(watch, info.si_pid))
             family_note(watch->family, info.si_pid);
         if (wait4(info.si_pid, &status, WUNTRACED | WNOHANG, &usage) != info.si_pid)
             return has_ended;
@@ -89,6 +112,8 @@ static bool reap(struct watch *watch, int *ret_status)
                 stop_too(watch, WSTOPSIG(status));
             continue;
         }
+        if (is_waiting(watch, info.si_pid)) /* it never ran */
+            continue;
         family_reap(watch->family, info.si_pid, cpu_us_of(&usage));
         if (info.si_pid == watch->command->pid) {
             *ret_status = status;

@@ -17,7 +17,8 @@ struct watch {
     int signal_fd;
     const struct command *command;
     struct family *family;
-    int wake_fd; /* readable when `tick` has something to do; -1 */
+    int interrupted_by; /* the signal to end that reached this process; 0: none */
+    int wake_fd;        /* readable when `tick` has something to do; -1 */
     /* Called when `wake_fd` is readable, and when it is due; returns when, by the monotonic clock.
      */
     uint64_t (*tick)(void *context);

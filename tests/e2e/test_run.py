@@ -25,6 +25,18 @@ import sys, time
 while time.process_time() < float(sys.argv[1]):
     pass
 """
+# In five children that nobody waits for, one after the other.
+UNWAITED = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(5):
+    child = os.fork()
+    while child == 0:
+        if time.process_time() > 0.3:
+            os._exit(0)
+    while os.path.exists(f"/proc/{child}"):
+        time.sleep(0.01)
+"""
 # Works a little, and then is only there.
 REST = """
 import time
@@ -160,7 +172,7 @@ class Joules(Run):
                 self.assertEqual(bool(wrapper), run["meters"][0].get("estimated", False))
                 spinner = max(run["processes"], key=lambda process: process["cpu_seconds"])
                 self.assertIn("python", spinner["name"])
-                self.assertGreater(spinner["cpu_seconds"], 0.3)
+                self.assertGreater(spinner["cpu_seconds"], 0.2)
 
     def test_a_process_that_goes_on_after_the_command_is_told_and_left_alone(self):
         done = self.run_it(*self.node().flags, "--json", "--", "sh", "-c", "sleep 30 >/dev/null 2>&1 & echo $!")
@@ -169,6 +181,13 @@ class Joules(Run):
         self.assertIn("1 process of the command went on", done.stderr.decode())
         self.assertTrue(is_running(sleeper))
         self.assertEqual([], [path for path in own_cgroups() if str(sleeper) in read(f"{path}/cgroup.procs")])
+
+    def test_children_that_nobody_waits_for_count_as_far_as_they_were_seen(self):
+        run = self.report(*self.node().flags, "--", *python(UNWAITED), wrapper=AS_NOBODY)["runs"][0]
+        seen = sum(process["cpu_seconds"] for process in run["processes"])
+        self.assertGreater(run["cpu_seconds"], 0.3)  # not the parent's alone
+        self.assertLess(seen, run["cpu_seconds"] + 0.05)
+        self.assertLess(abs(run["joules"] - 5 * 0.3 * JOULES_PER_CPU_SECOND), run["uncertainty_joules"])
 
     def test_a_user_who_may_not_read_the_meter_is_told_how_to(self):
         node = self.node()
@@ -220,6 +239,7 @@ class Joules(Run):
         self.assertNotIn(b"Since ", self.run_it(*flags, "--", *python(SPIN, 0.11)).stderr)
         self.assertNotIn(b"Since ", self.run_it(*flags, "--no-remember", "--", "true").stderr)
         self.assertNotIn(b"Since ", self.run_it(*flags, "--", "true").stderr)
+        self.assertNotIn(b"Since ", self.run_it(*flags, "--", "false").stderr)  # a failure is not remembered
         kept = glob.glob(f"{self.path('home')}/wattribute/run/*")
         self.assertEqual(3, len(kept))
         self.assertEqual({0o600}, {os.stat(path).st_mode & 0o777 for path in kept})
@@ -239,6 +259,29 @@ class Daemon(Run):
             self.assert_near(1, run["cpu_seconds"])
             self.assertLess(abs(run["cpu_joules"] - JOULES_PER_CPU_SECOND), run["uncertainty_joules"] + 0.1 * run["cpu_joules"])
             self.assertNotIn("rapl", [finding["what"] for finding in report["findings"]])
+            self.assertNotIn("partial", run["meters"][0])
+
+    def test_what_a_daemon_that_ended_did_not_count_is_told(self):
+        node = self.node()
+        os.chmod(f"{node.path}/sys/class/powercap/intel-rapl:0/energy_uj", 0o400)
+        os.mkdir(self.path("shared"))
+        os.chmod(self.path("shared"), 0o777)
+        mark, report = self.path("shared/mark"), self.path("shared/report")
+        spin = f"/usr/bin/python3 -S -c '{SPIN}' 1"
+        with Exporter(*node.flags, "--no-process-events") as exporter:
+            exporter.wait_for_page("its books are open", lambda page: page.values(harness.METER_ENERGY))
+            run = subprocess.Popen([*AS_NOBODY, binary(), "run", *node.flags, f"--daemon=http://{exporter.address}", "--no-remember",
+                                    f"--output={report}", "--", "sh", "-c", f"{spin}; echo > {mark}; {spin}"], stderr=subprocess.DEVNULL)
+            wait_until("half of it is done", lambda: os.path.exists(mark))
+            exporter.process.kill()
+            self.assertEqual(0, run.wait(60))
+            exporter.process.wait()
+        report = json.loads(read(report))
+        run = report["runs"][0]
+        self.assertIn("daemon", [finding["what"] for finding in report["findings"]])
+        self.assertIs(True, run["meters"][0]["partial"])
+        self.assertLess(abs(run["joules"] - run["cpu_seconds"] * JOULES_PER_CPU_SECOND), run["uncertainty_joules"])
+        self.assertGreater(run["uncertainty_joules"], 0.5 * JOULES_PER_CPU_SECOND)
 
     def test_the_joules_of_a_gpu_are_those_of_the_daemons_books(self):
         scenario, pids = self.gpu()
@@ -256,7 +299,7 @@ class Daemon(Run):
         with Exporter(f"--replay={harness.H200_TRACE}") as exporter:
             done = self.run_it(*self.node().flags, f"--daemon=http://{exporter.address}", "--", "true")
         self.assertEqual(125, done.returncode)
-        self.assertIn(b"it plays a trace", done.stderr)
+        self.assertIn(f"http://{exporter.address}: it plays a trace".encode(), done.stderr)
 
 
 class Gpus(Run):
@@ -308,7 +351,7 @@ class Unseen(Run):
         for status, command in ((0, ["true"]), (3, ["sh", "-c", "exit 3"]), (255, ["sh", "-c", "exit 255"]),
                                 (128 + signal.SIGKILL, ["sh", "-c", "kill -9 $$"]),
                                 (128 + signal.SIGTERM, ["sh", "-c", "kill -TERM $$"]),
-                                (127, ["/nonexistent"]), (127, ["no-such-program"]), (126, ["/etc/passwd"]), (126, ["/"])):
+                                (127, ["/nonexistent"]), (127, ["no-such-program"]), (127, [""]), (126, ["/etc/passwd"]), (126, ["/"])):
             with self.subTest(command=command):
                 self.assertEqual(status, self.run_it(*self.flags, "--", *command).returncode)
 
@@ -319,6 +362,13 @@ class Unseen(Run):
                 done = self.run_it(*self.flags, flag, "--", "touch", mark)
                 self.assertEqual(125, done.returncode, done.stderr)
                 self.assertFalse(os.path.exists(mark))
+
+    def test_a_report_is_replaced_by_another_report_alone(self):
+        kept = self.write("kept.json", b"of yesterday, and longer" * 10000)
+        self.assertEqual(127, self.run_it(*self.flags, f"--output={kept}", "--", "/nonexistent").returncode)
+        self.assertIn("of yesterday", read(kept))
+        self.run_it(*self.flags, f"--output={kept}", "--", "true")
+        self.assertEqual(1, json.loads(read(kept))["run_report"])
 
     def test_flags_after_its_name_are_the_commands(self):
         done = self.run_it(*self.flags, "echo", "--json", "--", "-n")
@@ -379,6 +429,30 @@ class Unseen(Run):
         self.assertEqual(128 + signal.SIGTERM, process.returncode)
         self.assertIn(b"wall time", text)
 
+    def test_two_with_one_process_number_have_a_cgroup_each(self):
+        """As in two containers that share a cgroup."""
+        require.root()
+        reports = [self.path(f"{seconds}.json") for seconds in (0.5, 1)]
+        runs = [subprocess.Popen(["unshare", "-pf", "--mount-proc", binary(), "run", *self.flags, "--no-remember", f"--output={path}",
+                                  "--", *python(SPIN, os.path.basename(path)[:-5])], stderr=subprocess.DEVNULL, env={**os.environ, **self.env})
+                for path in reports]
+        self.assertEqual([0, 0], [run.wait(60) for run in runs])
+        for path, seconds in zip(reports, (0.5, 1)):
+            report = json.loads(read(path))
+            self.assertTrue(report["own_cgroup"])
+            self.assert_near(seconds, report["runs"][0]["cpu_seconds"], 0.3)
+
+    def test_a_run_in_a_run_leaves_nothing_if_it_is_killed(self):
+        require.root()
+        mark = self.path("mark")
+        inner = f"{binary()} run {' '.join(self.flags)} -- sh -c 'cat /proc/self/cgroup > {mark}.cgroup; echo $$ > {mark}; exec sleep 60'"
+        kill = f"while [ ! -s {mark} ]; do sleep 0.05; done; kill -9 $!; wait $!; kill $(cat {mark})"
+        self.assertEqual(0, self.run_it(*self.flags, "--", "sh", "-c", f"exec 2>/dev/null; {inner} & {kill}").returncode)
+        inside = [line for line in read(f"{mark}.cgroup").split() if line.count("/wattribute-run-") == 2]
+        self.assertTrue(inside)
+        for path in own_cgroups():
+            self.assertFalse(any(line.endswith(path[path.index("/wattribute-run-"):]) for line in inside), path)
+
     def test_what_a_killed_run_left_goes_with_the_next(self):
         require.root()
         process = self.start(*self.flags, "--", "sleep", "60", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -402,29 +476,31 @@ class Terminal(Run):
         super().setUp()
         self.flags = self.node().flags
 
-    def open(self, *command, stdout_to=None):
+    def open(self, *command, stdout_to=None, flags=()):
         """`run` as the foreground job of a shell that is this test: its pid, and the terminal."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.environ.update(self.env)
             if stdout_to:
                 os.dup2(os.open(stdout_to, os.O_WRONLY | os.O_CREAT, 0o644), 1)
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGUSR2})
             child = os.fork()  # the session's leader stays, as a shell does
             if child == 0:
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1, signal.SIGUSR2})
                 os.setpgid(0, 0)
                 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
                 os.tcsetpgrp(0, os.getpgrp())
                 signal.signal(signal.SIGTTOU, signal.SIG_DFL)
-                os.execv(binary(), [binary(), "run", *self.flags, "--", *command])
+                os.execv(binary(), [binary(), "run", *self.flags, *flags, "--", *command])
             while True:
                 _, status = os.waitpid(child, os.WUNTRACED)
                 if not os.WIFSTOPPED(status):
                     os._exit(os.waitstatus_to_exitcode(status) & 255)
                 os.write(2, b"stopped\n")
-                signal.sigwait({signal.SIGUSR1})
-                os.killpg(child, signal.SIGCONT)
+                if signal.sigwait({signal.SIGUSR1, signal.SIGUSR2}) == signal.SIGUSR1:
+                    os.killpg(child, signal.SIGCONT)
+                else:
+                    os.kill(child, signal.SIGCONT)
         self.addCleanup(os.close, terminal)
         self.leader = pid
         return terminal
@@ -464,6 +540,33 @@ class Terminal(Run):
         wait_until("it runs again", lambda: not process_status(command)["State"].startswith("T"))
         self.read_until(terminal, b"wall time")
         self.assertEqual(40, self.wait())
+
+    def test_ctrl_z_in_a_series_stops_no_later_run_for_ever(self):
+        """`kill -CONT` of run alone, as with `kill -CONT $(jobs -p)`."""
+        terminal = self.open(*python(CATCH, "SIGUSR2", 0.5), flags=("--repeat=2",))
+        self.read_until(terminal, b"ready")
+        os.write(terminal, b"\x1a")
+        self.read_until(terminal, b"stopped")
+        os.kill(self.leader, signal.SIGUSR2)
+        self.read_until(terminal, b"Run 1 of 2 ended with status 40; no more were started.")
+        self.assertEqual(40, self.wait())
+
+    def test_ctrl_z_in_a_series_lets_the_next_run_begin(self):
+        """`kill -CONT` of run alone, as with `kill -CONT $(jobs -p)`."""
+        terminal = self.open(*python("import time; print('ready', flush=True); time.sleep(0.5)"), flags=("--repeat=2",))
+        self.read_until(terminal, b"ready")
+        os.write(terminal, b"\x1a")
+        self.read_until(terminal, b"stopped")
+        os.kill(self.leader, signal.SIGUSR2)
+        self.read_until(terminal, b"wall time")
+        self.assertEqual(0, self.wait())
+
+    def test_ctrl_c_ends_a_series_whatever_the_command_makes_of_it(self):
+        terminal = self.open("sh", "-c", "trap 'exit 0' INT; echo ready; while :; do sleep 0.1; done", flags=("--repeat=3",))
+        self.read_until(terminal, b"ready")
+        os.write(terminal, b"\x03")
+        self.read_until(terminal, b"Run 1 of 3 was interrupted; no more were started.")
+        self.assertEqual(128 + signal.SIGINT, self.wait())
 
     def test_the_line_of_a_long_run_is_shown_where_the_output_is_not_and_is_gone_at_the_end(self):
         terminal = self.open(*python(REST), stdout_to=self.path("out"))

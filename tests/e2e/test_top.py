@@ -11,6 +11,7 @@ import time
 import harness
 import terminal_picture
 from certificates import Authority
+from counting_node import WATTS, CountingNode
 from harness import H200_TRACE, SOURCE_ROOT, Exporter, binary, children, process_status, run, wait_until
 from servers import node_api, require
 from servers.node_api import NodeApi
@@ -403,6 +404,18 @@ class Daemon(TopTestCase):
         self.assertIn("estimated", screen)
         os.kill(self.top(terminal), signal.SIGTERM)
         self.assert_ends(terminal, 143)
+
+    def test_without_a_daemon_it_waits_for_the_watts_of_a_node_with_cgroups(self):
+        require.root()
+        with CountingNode(self.path("node")) as node:
+            os.makedirs(f"{node.path}/sys/fs/cgroup")
+            with_cgroups = (*self.ALONE, "--mount", "sh", "-c", f'mount --rbind /sys/fs/cgroup {node.path}/sys/fs/cgroup; exec "$@"', "sh")
+            done = run("top", "--json", *node.flags[1:], wrapper=with_cgroups, timeout=60)
+        self.assertEqual(0, done.returncode, done.stderr)
+        meter, = json.loads(done.stdout)["meters"]
+        # Of one window, whose ends are not those of the readings.
+        self.assertGreater(meter["watts"], 0.6 * WATTS)
+        self.assertLess(meter["watts"], 1.4 * WATTS)
 
     def test_without_a_daemon_it_measures_by_itself(self):
         require.root()

@@ -306,7 +306,9 @@ static void run_takes_a_command_with_all_that_follows_it(void **state)
     cli_done(&cli);
     assert_true(parse("wattribute run", NULL, &cli, &err) < 0);
     assert_true(parse("wattribute run --", NULL, &cli, &err) < 0);
-    assert_true(parse("wattribute run ''", NULL, &cli, &err) < 0);
+    /* No program has this name, as a shell finds, too. */
+    assert_int_equal(parse("wattribute run ''", NULL, &cli, &err), 0);
+    cli_done(&cli);
     assert_true(parse("wattribute run --repeat=101 true", NULL, &cli, &err) < 0);
 }
 

@@ -236,6 +236,32 @@ static void a_cancelled_client_asks_nothing_more(void **state)
     peer_free(peer);
 }
 
+static bool ends_request(int fd)
+{
+    (void)fd;
+    return true;
+}
+
+/* As when the command of `run` ends while its daemon hangs. */
+static void a_call_ends_when_what_it_watches_is_readable(void **state)
+{
+    struct peer_script script = {.end = PEER_HOLDS};
+    struct peer *peer = peer_start_tcp(&script);
+    struct daemon_client *client = open_client(peer->url, NULL);
+    struct span body;
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(write(fds[1], "x", 1), 1);
+    daemon_client_watch(client, fds[0], ends_request);
+    assert_int_equal(daemon_client_get(client, "/x", 60 * SECOND, &body, NULL), -ECANCELED);
+    close(fds[0]);
+    close(fds[1]);
+    daemon_client_close(client);
+    peer_free(peer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +273,7 @@ int main(void)
         cmocka_unit_test(the_password_is_sent_and_never_said),
         cmocka_unit_test(files_that_cannot_be_used_are_named),
         cmocka_unit_test(a_cancelled_client_asks_nothing_more),
+        cmocka_unit_test(a_call_ends_when_what_it_watches_is_readable),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -603,6 +603,27 @@ static void power_is_smoothed_and_fades_after_the_end(void **state)
     pipeline_free(pipeline);
 }
 
+/* A daemon has 100 W to show from its second reading on, and no 10 W that climb for a minute. */
+static void power_begins_with_what_is_known_instead_of_with_0(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    struct snapshot *snapshot;
+    uint64_t t = T0;
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        t = second_of(pipeline, 5, t);
+        if (i < 2)
+            continue;
+        snapshot = books(pipeline);
+        assert_true(fabs(snapshot->meters[0].measured_mw - 100000) < 500);
+        assert_true(fabs(snapshot->meters[0].power_mw - 100000) < 500);
+        assert_true(fabs(snapshot->workloads[0].power_mw - 100000) < 500);
+        close_books(snapshot);
+    }
+    pipeline_free(pipeline);
+}
+
 static void booked_and_measured_power_agree_and_nobody_s_is_part_of_it(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
@@ -1149,6 +1170,7 @@ int main(void)
         cmocka_unit_test(a_process_that_was_seen_in_the_future_is_forgotten_in_its_time),
         cmocka_unit_test(nothing_is_remembered_of_the_process_that_had_the_account_before),
         cmocka_unit_test(power_is_smoothed_and_fades_after_the_end),
+        cmocka_unit_test(power_begins_with_what_is_known_instead_of_with_0),
         cmocka_unit_test(booked_and_measured_power_agree_and_nobody_s_is_part_of_it),
         cmocka_unit_test(power_does_not_grow_when_the_clock_is_set_back),
         cmocka_unit_test(the_history_has_all_that_is_booked_when_it_was_used),

@@ -180,6 +180,54 @@ static void bills_are_the_commands_part_of_what_the_meter_was_billed(void **stat
     assert_false(result_get(&result, QUANTITY_DRAM_ENERGY, &value));
 }
 
+static void factor_and_price_are_those_of_the_flags_or_of_the_daemon(void **state)
+{
+    static const struct books daemon_after = {
+        .meters = {{.kind = METER_GPU, .id = "GPU-2", .gpu = 2, .is_of_daemon = true}},
+        .meter_count = 1,
+        .has_grams = true,
+        .has_cost = true,
+        .grams_per_kwh = 3.6e9,
+        .cost_per_kwh = 7.2e9,
+        .currency = "USD",
+    };
+    struct result_input from = input();
+    struct books own = after;
+    struct result result;
+
+    (void)state;
+    own.grams_per_kwh = 3.6e10;
+    own.cost_per_kwh = 3.6e10;
+    from.after = &own;
+    from.daemon_before = from.daemon_after = &daemon_after;
+    result_make(&from, &result);
+    assert_string_equal(result.currency, "USD");
+    assert_near(result.meters[1].grams, 2, 1e-9);
+    assert_near(result.meters[1].cost, 4, 1e-9);
+    from.has_own_price = true;
+    result_make(&from, &result);
+    assert_string_equal(result.currency, "EUR");
+    assert_near(result.meters[1].grams, 2, 1e-9);
+    assert_near(result.meters[1].cost, 5, 1e-9); /* as this process billed it */
+    from.has_own_factor = true;
+    result_make(&from, &result);
+    assert_near(result.meters[1].grams, 2.5, 1e-9);
+}
+
+/* A currency comes from somebody else, and goes to the terminal. */
+static void what_is_no_currency_is_no_price(void **state)
+{
+    static const char TEXT[] = "{\"api\":1,\"price_per_kwh\":1,\"currency\":\"\\u001b[3\"}";
+    struct books books = {0};
+    struct error err;
+
+    (void)state;
+    assert_int_equal(books_take_document(&books, span_of(TEXT), &err), 0);
+    assert_false(books.has_cost);
+    assert_string_equal(books.currency, "");
+    books_done(&books);
+}
+
 static void a_shared_gpu_is_billed_once_it_is_divided(void **state)
 {
     struct result_input from = input();
@@ -210,6 +258,38 @@ static void what_a_daemon_reads_is_off_by_the_age_of_its_readings(void **state)
     assert_true(result.meters[1].is_estimated);
 }
 
+/* A daemon that ended with the first second of two: the other may have had the 3000 again. */
+static void what_a_lost_daemon_did_not_count_is_uncertain(void **state)
+{
+    struct result_input from = input();
+    struct books of_daemon = after;
+    struct result result;
+
+    (void)state;
+    of_daemon.meters[1].is_of_daemon = true;
+    from.after = &of_daemon;
+    from.lost_us = USEC_PER_SEC;
+    result_make(&from, &result);
+    assert_int_equal(result.meters[1].command_uj, 2000);
+    assert_int_equal(result.meters[1].uncertain_uj, 1000 + 3000);
+    assert_true(result.meters[1].is_partial);
+    assert_false(result.meters[0].is_partial); /* this process read it */
+}
+
+/* One second of four that nobody waited for. */
+static void cpu_time_that_nobody_saw_is_uncertain(void **state)
+{
+    struct result_input from = input();
+    struct result result;
+
+    (void)state;
+    from.is_estimated = true;
+    from.missed_us = USEC_PER_SEC;
+    result_make(&from, &result);
+    assert_int_equal(result.meters[1].command_uj, 2000);
+    assert_int_equal(result.meters[1].uncertain_uj, 500);
+}
+
 static void the_rest_of_the_node_follows_what_else_was_used(void **state)
 {
     static const struct books daemon_after = {
@@ -232,7 +312,7 @@ static void the_rest_of_the_node_follows_what_else_was_used(void **state)
 static void a_document_of_a_daemon_has_meters_and_processes(void **state)
 {
     static const char TEXT[] =
-        "{\"api\":1,\"currency\":\"EUR\",\"price_per_kwh\":0.5,\"grams_per_kwh\":100,\"meters\":["
+        "{\"api\":1,\"currency\":\"EUR\",\"pue\":1.5,\"price_per_kwh\":0.5,\"grams_per_kwh\":100,\"meters\":["
         "{\"meter\":\"gpu\",\"meter_id\":\"GPU-0\",\"gpu\":3,\"energy_joules\":36,"
         "\"pending_joules\":1.5,\"unowned\":{\"idle\":{\"watts\":70.5,\"energy_joules\":6}}},"
         "{\"meter\":\"package\",\"meter_id\":\"0\",\"energy_joules\":10},"
@@ -251,7 +331,9 @@ static void a_document_of_a_daemon_has_meters_and_processes(void **state)
     assert_int_equal(books.meters[0].counted_uj, 37500000);
     assert_int_equal(books.meters[0].idle_uj, 6000000);
     assert_near(books.meters[0].idle_w, 70.5, 1e-9);
-    assert_near(books.meters[0].grams, 0.001, 1e-9);
+    assert_near(books.grams_per_kwh, 150, 1e-9);
+    assert_near(books.cost_per_kwh, 0.75, 1e-9);
+    assert_string_equal(books.currency, "EUR");
     assert_int_equal(books.row_count, 1);
     assert_int_equal(books.rows[0].start_us, 1700000050250000);
     assert_int_equal(books.rows[0].energy_uj, 7000000);
@@ -259,6 +341,54 @@ static void a_document_of_a_daemon_has_meters_and_processes(void **state)
     assert_int_equal(books_copy_samples(&books, 5, samples, ARRAY_SIZE(samples)), 1);
     assert_int_equal(samples[0].meter.kind, METER_PACKAGE);
     assert_int_equal(samples[0].meter.counter_uj, 10000000);
+    books_done(&books);
+}
+
+static const struct books_meter *take(struct books *books, const char *text)
+{
+    struct error err;
+
+    assert_int_equal(books_take_document(books, span_of(text), &err), 0);
+    return &books->meters[0];
+}
+
+/* With the books of the one before, as with a state file, or without. */
+static void a_daemon_that_was_started_anew_goes_on_with_the_books(void **state)
+{
+    static const char FORM[] =
+        "{\"api\":1,\"start_time\":%d,\"meters\":[{\"meter\":\"gpu\",\"meter_id\":\"G\",\"gpu\":0,"
+        "\"energy_joules\":%d,\"pending_joules\":1}],\"workloads\":[{\"processes\":[{\"pid\":100,"
+        "\"gpu\":0,\"energy_joules\":%d}]}]}";
+    static const struct {
+        int started, energy, process;
+        uint64_t counted_j, process_j;
+    } documents[] = {{5, 100, 60, 101, 60},
+                     {9, 7, 3, 109, 63},
+                     {9, 9, 4, 111, 64},
+                     {12, 2, 1, 114, 65},
+                     {15, 50, 9, 162, 73}};
+    struct books books = {0};
+    char text[512];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(documents); i++) {
+        snprintf(text, sizeof(text), FORM, documents[i].started, documents[i].energy,
+                 documents[i].process);
+        assert_int_equal(take(&books, text)->counted_uj, documents[i].counted_j * 1000000);
+        assert_int_equal(books.rows[0].energy_uj, documents[i].process_j * 1000000);
+    }
+    books_done(&books);
+}
+
+static void a_meter_of_the_daemon_is_open_before_anything_is_booked(void **state)
+{
+    struct books books = {0}, of_daemon = before;
+
+    (void)state;
+    of_daemon.meters[1].counted_uj = 77;
+    books_open_meters(&books, &of_daemon);
+    assert_int_equal(books.meter_count, 1);
+    assert_int_equal(books_find(&books, METER_PACKAGE, "0")->counted_uj, 0);
     books_done(&books);
 }
 
@@ -324,10 +454,11 @@ static void the_text_and_the_json_are_those_of_the_golden_files(void **state)
     struct books_row large_rows[ARRAY_SIZE(rows)];
     struct run_summary last = {.runs = 1,
                                .time_us = BOOT_US,
+                               .meters = 1U << 2 * METER_GPU | 1U << 2 * METER_PACKAGE,
                                .of = {[QUANTITY_ENERGY] = {.count = 1, .mean = 3000},
                                       [QUANTITY_WALL_TIME] = {.count = 1, .mean = 4}}};
     struct report *findings = calloc(1, sizeof(*findings));
-    struct result runs[2];
+    struct result runs[3];
     struct run_report report;
     struct buffer text;
 
@@ -341,14 +472,16 @@ static void the_text_and_the_json_are_those_of_the_golden_files(void **state)
     from.after = from.gpus = &large_after;
     result_make(&from, &runs[0]);
     from.wall_us = 3 * USEC_PER_SEC;
-    from.status = 4;
     from.peak_w = 1.5;
     result_make(&from, &runs[1]);
+    from.wall_us = USEC_PER_SEC;
+    from.status = 4;
+    result_make(&from, &runs[2]);
     buffer_init(&text, CAP_BYTES);
     report = report_of(runs, 1, 1, findings);
     report.last = &last;
     run_report_text(&report, &text);
-    report = report_of(runs, 2, 5, findings);
+    report = report_of(runs, 3, 5, findings);
     report.daemon = "http://localhost:9400";
     run_report_text(&report, &text);
     golden_check("run.txt", &text);
@@ -428,6 +561,35 @@ static void a_comparison_says_plainly_what_can_be_told(void **state)
     assert_true(says(&a, &none, "Nothing was measured in both."));
 }
 
+static void joules_of_a_model_are_not_compared_with_those_of_a_meter(void **state)
+{
+    static const char FORM[] =
+        "{\"run_report\":1,\"runs\":[{\"joules\":%d,\"meters\":[{\"meter\":\"package\"%s}]},"
+        "{\"joules\":%d,\"meters\":[{\"meter\":\"package\"%s}]}]}";
+    struct run_summary read[2];
+    struct buffer json;
+    struct error err;
+    char text[256];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *modelled = i == 0 ? "" : ",\"modelled\":true";
+
+        snprintf(text, sizeof(text), FORM, 10 * i + 1, modelled, 10 * i + 2, modelled);
+        assert_int_equal(compare_read(span_of(text), &read[i], &err), 0);
+    }
+    assert_true(says(&read[0], &read[1],
+                     "cannot be compared, as the meters differ: A has package; B has package "
+                     "(modelled)."));
+    assert_false(says(&read[0], &read[1], "They differ"));
+    buffer_init(&json, CAP_BYTES);
+    compare_json(&read[0], &read[1], &json);
+    buffer_char(&json, '\0');
+    assert_non_null(strstr(json.data, "\"meters_differ\":true"));
+    assert_null(strstr(json.data, "\"differ\""));
+    buffer_done(&json);
+}
+
 static void a_report_is_read_as_it_was_written(void **state)
 {
     struct result_input from = input();
@@ -449,6 +611,7 @@ static void a_report_is_read_as_it_was_written(void **state)
     run_report_json(&report, &text);
     assert_int_equal(compare_read((struct span){text.data, text.len}, &read, &err), 0);
     assert_int_equal(read.runs, 3);
+    assert_true(compare_same_meters(&read, &written));
     assert_string_equal(read.currency, "EUR");
     assert_int_equal(read.time_us, BOOT_US);
     assert_string_equal(read.command, "python3 train it.py --lr=1");
@@ -466,6 +629,57 @@ static void a_report_is_read_as_it_was_written(void **state)
     free(findings);
 }
 
+/* A failure is often early: it says nothing of what a run uses. */
+static void runs_that_did_not_succeed_are_in_no_mean(void **state)
+{
+    struct result_input from = input();
+    struct report *findings = calloc(1, sizeof(*findings));
+    struct run_summary summary;
+    struct run_report report;
+    struct result runs[4];
+    struct buffer text;
+    struct error err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
+        from.wall_us = (2 + i) * USEC_PER_SEC;
+        from.status = i == 3;
+        from.is_interrupted = i == 2;
+        result_make(&from, &runs[i]);
+    }
+    compare_summarise(runs, 4, &summary);
+    assert_int_equal(summary.runs, 2);
+    assert_int_equal(summary.left_out, 2);
+    assert_near(summary.of[QUANTITY_WALL_TIME].mean, 2.5, 1e-9);
+    report = report_of(runs, 4, 5, findings);
+    buffer_init(&text, CAP_BYTES);
+    run_report_json(&report, &text);
+    summary = (struct run_summary){.runs = 0};
+    assert_int_equal(compare_read((struct span){text.data, text.len}, &summary, &err), 0);
+    assert_int_equal(summary.runs, 2);
+    assert_int_equal(summary.left_out, 2);
+    assert_near(summary.of[QUANTITY_WALL_TIME].mean, 2.5, 1e-9);
+    assert_true(says(&summary, &summary, ", without 2 that did not succeed"));
+    /* Where none succeeded, they are what there is. */
+    compare_summarise(&runs[3], 1, &summary);
+    assert_int_equal(summary.runs, 1);
+    assert_near(summary.of[QUANTITY_WALL_TIME].mean, 5, 1e-9);
+    buffer_done(&text);
+    free(findings);
+}
+
+static void figures_that_no_run_can_have_are_no_report(void **state)
+{
+    static const char TEXT[] =
+        "{\"run_report\":1,\"runs\":[{\"joules\":1e308},{\"joules\":-1e308}]}";
+    struct run_summary summary;
+    struct error err;
+
+    (void)state;
+    assert_int_equal(compare_read(span_of(TEXT), &summary, &err), -EBADMSG);
+    assert_string_equal(err.text, "it has figures that no run can have");
+}
+
 static void a_line_of_proc_tells_time_and_state(void **state)
 {
     static const char TEXT[] = "42 (a) b (c)) R 1 42 42 0 -1 4194304 0 0 0 0 150 50 30 20 20 0 1 0 "
@@ -478,6 +692,7 @@ static void a_line_of_proc_tells_time_and_state(void **state)
     assert_string_equal(relative.name, "a) b (c)");
     assert_int_equal(relative.cpu_us, 2000000);
     assert_int_equal(relative.waited_cpu_us, 500000);
+    assert_int_equal(relative.parent, 1);
     assert_int_equal(relative.start_ticks, 7777);
     assert_true(relative.is_alive);
     assert_int_equal(family_parse_stat(ZOMBIE, strlen(ZOMBIE), 10000, &relative), 0);
@@ -493,16 +708,25 @@ int main(void)
         cmocka_unit_test(what_a_gpu_counts_after_the_command_is_not_the_commands),
         cmocka_unit_test(what_a_daemon_counted_late_is_the_commands),
         cmocka_unit_test(bills_are_the_commands_part_of_what_the_meter_was_billed),
+        cmocka_unit_test(factor_and_price_are_those_of_the_flags_or_of_the_daemon),
+        cmocka_unit_test(what_is_no_currency_is_no_price),
         cmocka_unit_test(a_shared_gpu_is_billed_once_it_is_divided),
         cmocka_unit_test(what_a_daemon_reads_is_off_by_the_age_of_its_readings),
+        cmocka_unit_test(what_a_lost_daemon_did_not_count_is_uncertain),
+        cmocka_unit_test(cpu_time_that_nobody_saw_is_uncertain),
         cmocka_unit_test(the_rest_of_the_node_follows_what_else_was_used),
         cmocka_unit_test(a_document_of_a_daemon_has_meters_and_processes),
+        cmocka_unit_test(a_daemon_that_was_started_anew_goes_on_with_the_books),
+        cmocka_unit_test(a_meter_of_the_daemon_is_open_before_anything_is_booked),
         cmocka_unit_test(a_replay_or_another_document_is_refused),
         cmocka_unit_test(the_text_and_the_json_are_those_of_the_golden_files),
         cmocka_unit_test(names_that_would_control_a_terminal_do_not),
         cmocka_unit_test(a_long_command_is_cut),
         cmocka_unit_test(a_comparison_says_plainly_what_can_be_told),
+        cmocka_unit_test(joules_of_a_model_are_not_compared_with_those_of_a_meter),
         cmocka_unit_test(a_report_is_read_as_it_was_written),
+        cmocka_unit_test(runs_that_did_not_succeed_are_in_no_mean),
+        cmocka_unit_test(figures_that_no_run_can_have_are_no_report),
         cmocka_unit_test(a_line_of_proc_tells_time_and_state),
     };
 

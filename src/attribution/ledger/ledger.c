@@ -144,9 +144,21 @@ double ledger_power_at(const struct ledger_power *power, uint64_t t_us)
     return power->power_mw * exp(-(double)(t_us - power->until_us) / POWER_SMOOTHING_US);
 }
 
+double ledger_power_since(double power_mw, uint64_t from_us, uint64_t until_us)
+{
+    return from_us > 0 && from_us < until_us
+               ? power_mw / (1 - exp(-(double)(until_us - from_us) / POWER_SMOOTHING_US))
+               : power_mw;
+}
+
 double ledger_power_mw(const struct ledger *ledger, const struct ledger_account *account)
 {
-    return ledger_power_at(&account->power, ledger->meters[account->meter].settled_until_us);
+    const struct ledger_meter *m = &ledger->meters[account->meter];
+
+    /* As long as the meter was seen, so that rows are the sum of the meter: before it began, a
+     * workload drew nothing. */
+    return ledger_power_since(ledger_power_at(&account->power, m->settled_until_us),
+                              m->seen_from_us, m->settled_until_us);
 }
 
 double ledger_unowned_power_mw(const struct ledger *ledger, uint32_t meter, enum unowned owner)
@@ -155,19 +167,26 @@ double ledger_unowned_power_mw(const struct ledger *ledger, uint32_t meter, enum
     const struct ledger_power *power = &m->unowned_power[owner];
 
     /* A gap is booked at once, and windows before it may still be pending. */
-    return power->until_us > m->settled_until_us ? 0 : ledger_power_at(power, m->settled_until_us);
+    return power->until_us > m->settled_until_us
+               ? 0
+               : ledger_power_since(ledger_power_at(power, m->settled_until_us), m->seen_from_us,
+                                    m->settled_until_us);
 }
 
 /* The meter is settled up to here, which is earlier than before if the clock was set back: then no
  * power is of a later time, or it would not fade before the clock has caught up. */
-static void settle_until(struct ledger *ledger, uint32_t meter, uint64_t t_us)
+static void settle_until(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t t_us)
 {
     struct ledger_meter *m = &ledger->meters[meter];
     uint64_t before_us = m->settled_until_us;
 
     m->settled_until_us = t_us;
+    if (m->seen_from_us == 0)
+        m->seen_from_us = MIN(start_us, t_us);
     if (t_us >= before_us)
         return;
+    if (m->seen_from_us > 1)
+        m->seen_from_us = t_us - MIN(before_us - MIN(m->seen_from_us, before_us), t_us - 1);
     for (size_t i = 0; i < UNOWNED_COUNT; i++)
         m->unowned_power[i].until_us = MIN(m->unowned_power[i].until_us, t_us);
     for (size_t i = 0; i < ledger->counts.accounts; i++)
@@ -291,7 +310,7 @@ void ledger_pass_time(struct ledger *ledger, uint32_t meter, uint64_t start_us, 
     if (start_us == 0) /* the meter was not read yet */
         return;
     history_book(ledger->options.history, 0, start_us, end_us);
-    settle_until(ledger, meter, MAX(end_us, ledger->meters[meter].settled_until_us));
+    settle_until(ledger, meter, start_us, MAX(end_us, ledger->meters[meter].settled_until_us));
 }
 
 /* What is booked of a meter, and over which time it was used. */
@@ -380,7 +399,7 @@ int ledger_book(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint6
 
     book_meter(ledger, meter, energy_uj, end_us);
     history_book(ledger->options.history, energy_uj, start_us, end_us);
-    settle_until(ledger, meter, end_us);
+    settle_until(ledger, meter, start_us, end_us);
     for (size_t i = 0; i < count; i++) {
         uint64_t until_us;
         int r;

@@ -49,6 +49,7 @@ struct ledger_meter {
     uint32_t gpu;       /* 0 for other meters */
     uint64_t energy_uj; /* settled */
     uint64_t settled_until_us;
+    uint64_t seen_from_us; /* the first window began; 0: none; 1: in a previous run */
     uint64_t unowned_uj[UNOWNED_COUNT];
     struct ledger_power unowned_power[UNOWNED_COUNT]; /* not of a previous run */
     uint64_t swept_uj;                                /* of processes without an account by now */
@@ -269,6 +270,9 @@ double ledger_unowned_power_mw(const struct ledger *ledger, uint32_t meter, enum
 void ledger_power_add(struct ledger_power *power, uint64_t energy_uj, uint64_t start_us,
                       uint64_t end_us);
 double ledger_power_at(const struct ledger_power *power, uint64_t t_us);
+
+/* Of a mean over the time since `from_us`: what came before is not 0 but unknown. */
+double ledger_power_since(double power_mw, uint64_t from_us, uint64_t until_us);
 
 /* The sum of a meter's accounts, of present and of retired workloads. */
 struct account ledger_owned(const struct ledger *ledger, uint32_t meter);

@@ -45,6 +45,8 @@ static void code_meter(struct coder *coder, struct ledger_meter *meter)
     meter->gpu = (uint32_t)code_u64(coder, meter->gpu, SAMPLE_GPU_MAX - 1);
     meter->energy_uj = code_number(coder, meter->energy_uj);
     meter->settled_until_us = code_number(coder, meter->settled_until_us);
+    if (coder_is_unpacking(coder))
+        meter->seen_from_us = meter->settled_until_us > 0;
     meter->swept_uj = code_number(coder, meter->swept_uj);
     meter->unknown_gaps = code_number(coder, meter->unknown_gaps);
     meter->overflow = (uint32_t)code_u64(coder, meter->overflow, UINT32_MAX);
