@@ -50,11 +50,16 @@ static bool is_to_end(uint32_t number)
     return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
 }
 
-/* What continues this process is passed on in stop_too(). */
-static void pass_on(struct watch *watch, const struct signalfd_siginfo *info)
+static void note_interruption(struct watch *watch, const struct signalfd_siginfo *info)
 {
     if (is_to_end(info->ssi_signo) && !is_of_command(watch, info))
         watch->interrupted_by = (int)info->ssi_signo;
+}
+
+/* What continues this process is passed on in stop_too(). */
+static void pass_on(struct watch *watch, const struct signalfd_siginfo *info)
+{
+    note_interruption(watch, info);
     if (info->ssi_signo != SIGCONT && !has_it(watch, info))
         (void)kill(watch->command->pid, (int)info->ssi_signo);
 }
@@ -135,6 +140,15 @@ static bool handle_signals(struct watch *watch, int *ret_status)
     return has_ended;
 }
 
+/* Of a command that may have ended by the very signal that is yet to be read here. */
+static void note_last_signals(struct watch *watch)
+{
+    struct signalfd_siginfo info;
+
+    while (read(watch->signal_fd, &info, sizeof(info)) == sizeof(info))
+        note_interruption(watch, &info);
+}
+
 int watch_command(struct watch *watch)
 {
     int status = 0;
@@ -152,5 +166,6 @@ int watch_command(struct watch *watch)
         if (fds[0].revents && handle_signals(watch, &status))
             break;
     }
+    note_last_signals(watch);
     return status;
 }
