@@ -642,6 +642,28 @@ static void a_card_that_hangs_holds_up_only_its_own_thread(void **state)
     close(node->host.sysfs_fd);
 }
 
+static void a_file_of_a_card_that_was_removed_is_not_read_for_another(void **state)
+{
+    struct node *node = *state;
+    struct drm_files_taken taken = {0}, other = {0};
+    char path[96];
+
+    add_node(node, 128, CARD);
+    open_sysfs(node);
+    open_file(node, 9, 3, RENDER);
+    drm_files_search(&node->files, node->mono_us);
+    snprintf(path, sizeof(path), "sys/dev/char/226:128/device");
+    tree_remove(node->path, path);
+    drm_files_search(&node->files, node->mono_us + 60 * SECOND);
+    drm_files_take(&node->files, &(const char *){CARD}, 1, &taken);
+    drm_files_take(&node->files, &(const char *){OTHER_CARD}, 1, &other);
+    assert_int_equal(taken.count, 1);
+    assert_int_equal(other.count, 0);
+    free(taken.places);
+    free(other.places);
+    close(node->host.sysfs_fd);
+}
+
 /* A platform device: KFD tells of which board. */
 static void a_file_of_a_partition_is_of_its_board(void **state)
 {
@@ -693,6 +715,7 @@ int main(void)
         TEST(processes_that_cannot_be_searched_are_reported),
         TEST(a_search_that_hangs_holds_up_nobody_and_what_it_found_grows_old),
         TEST(a_card_that_hangs_holds_up_only_its_own_thread),
+        TEST(a_file_of_a_card_that_was_removed_is_not_read_for_another),
         TEST(a_file_of_a_partition_is_of_its_board),
     };
 

@@ -153,6 +153,7 @@ void drm_check(const struct source_context *context, struct report *report)
     if (count == 0)
         return; /* a node without them has nothing to mend */
     drm_files_init(&shared->files, context->host);
+    drm_files_search(&shared->files, 1); /* once for all: it asks no driver */
     first = drm_first_index(context->host);
     shown = MIN(count, (size_t)(SAMPLE_GPU_MAX - MIN(first, (uint32_t)SAMPLE_GPU_MAX)));
     check_cards(report, shared, cards, shown, first);

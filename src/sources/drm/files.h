@@ -15,7 +15,7 @@
 #include "host/host.h"
 #include "model/sample.h"
 
-enum { DRM_FILES_CARDS_MAX = 256, DRM_FILES_CHANGED_MAX = 64 };
+enum { DRM_FILES_CARDS_MAX = 256, DRM_FILES_CHANGED_MAX = 64, DRM_FILES_NODES_MAX = 256 };
 
 /* A descriptor. */
 struct drm_place {
@@ -30,6 +30,12 @@ struct drm_searched {
     uint64_t fd_count; /* 0: Linux before 6.2 does not tell */
 };
 
+/* A device node, and the card that it was of when sysfs last told. */
+struct drm_node {
+    uint32_t minor;
+    char pci[SAMPLE_PCI_BYTES];
+};
+
 struct drm_file {
     struct drm_place place;
     uint32_t card; /* in `cards` */
@@ -41,6 +47,8 @@ struct drm_files {
     struct drm_searched *searched; /* at the last search, in the order of their pids */
     size_t searched_count;
     uint64_t search_us, all_us; /* when due next, by the monotonic clock */
+    struct drm_node nodes[DRM_FILES_NODES_MAX];
+    size_t node_count;
 
     pthread_mutex_t lock;  /* of all below */
     uint64_t files_before; /* found since the start, and forgotten when all were searched again */
