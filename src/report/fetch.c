@@ -127,6 +127,7 @@ static int fetch_task(struct fetcher *f, struct server_connection *connection,
         int r = server_ask(connection, &query, &answer, &was_kept, err);
 
         if (r == 0) {
+            answer_settle(answer, (double)query.from_s, (double)query.to_s);
             r = keep_answer(f, fetched, answer, was_kept, err);
             from_s = query.to_s + task->step_s;
             attempt = 0;

@@ -31,6 +31,12 @@ struct page_runs {
 
 struct page_meter;
 
+/* The first look at a process. */
+struct page_start {
+    int32_t window;
+    double start_s;
+};
+
 struct page {
     struct table_entry entry;
     char *key;          /* its labels without those of rows; owned */
@@ -40,6 +46,8 @@ struct page {
     double start_s; /* of the process, as last seen; 0: unknown */
     int32_t start_window, first_start_window;
     double first_start_s;
+    struct page_start *starts; /* those after the first */
+    size_t start_count, start_capacity;
     struct page_meter *meters;
     size_t meter_count, meter_capacity;
     double late_joules; /* booked before it was first seen, and not counted */
@@ -64,14 +72,24 @@ int pages_take_meters(struct pages *pages, const struct answer *answer);
 
 void pages_done(struct pages *pages);
 
+/* By more than the rounding of a sum, whose order a server may change. */
+static inline bool counter_fell(double last, double value)
+{
+    return value < last * (1 - 1e-9);
+}
+
 /* Its first window, or WINDOW_NEVER. */
 int32_t page_first(const struct page *page);
 int32_t page_last(const struct page *page);
 bool page_is_seen_at(const struct page *page, int32_t window);
-/* In how many windows, after one and before the other. */
+/* How many windows pass between the first and the last look at the page that are after one window
+ * and before the other; 0: it was not seen. */
 int32_t page_windows_between(const struct page *page, int32_t after, int32_t before);
 /* Did the books begin anew after one window, up to the other? */
 bool page_restarted(const struct page *page, int32_t after, int32_t until);
+/* Did the books begin anew inside of this window, so that it may hold values from before? When: */
+bool page_restarted_within(const struct pages *pages, const struct page *page, int32_t window,
+                           double *ret_start_s);
 /* Did its books begin within the period: it started then, and has no state file? */
 bool page_is_fresh(const struct pages *pages, const struct page *page);
 

@@ -373,6 +373,47 @@ class Month(Reports):
         self.assertEqual(1, found["restarts"])
 
 
+def made_restarts():
+    """Scrapes of every 15 s, in a day of restarts around ends of jobs."""
+    def jobs(name, restarts):
+        for i, at_s in enumerate(restarts):
+            for j, (begin_s, end_s) in enumerate([(-7200, -300), (-3600, -3), (-1800, 1800), (20, 4000)]):
+                yield Workload("slurm", f"{name}-{i}{j}", at_s + begin_s, at_s + end_s, user=USERS[j], watts=100 * (j + 1))
+
+    def node(name, has_state, is_pod):
+        restarts = [FROM_S + hour * 3600 + 41 for hour in (6, 12, 18)]
+        return Node(f"{name}:9400", list(jobs(name, restarts)), has_state, restarts=restarts, is_pod=is_pod)
+
+    return Fleet([node("b1", False, False), node("b2", False, True), node("b3", True, True)], FROM_S, FROM_S + DAY_S, 15)
+
+
+class Restarts(Reports):
+    """A look is longer than a scrape, so one has values of before and after a restart."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.serve(made_restarts)
+
+    def test_jobs_and_meters_have_what_was_scraped_whatever_the_step_is(self):
+        meters = sum(self.fleet.by_workload.values()) + sum(self.fleet.by_owner.values())
+        for step in ("1m", "5m", "1h"):
+            found = self.json("--period=2025-10-01", "--by=job", f"--resolution={step}")
+            groups = names_of(found["groups"])
+            for (_, _, name), value in self.fleet.by_workload.items():
+                self.assert_joules(value, groups.get(name, 0))
+            self.assert_joules(meters, found["total"]["joules"])
+            self.assertEqual(0, found["unseen"]["joules"])
+            for owner, joules in names_of(found["nobody"]).items():
+                self.assert_joules(self.fleet.by_owner[owner], joules)
+            self.assertEqual(6, found["restarts"])
+
+    def test_the_life_of_a_job_that_a_restart_ended_is_not_counted_twice(self):
+        for name in ("b1-01", "b2-12", "b3-22"):
+            (value,) = [value for key, value in self.fleet.by_workload.items() if key[2] == name]
+            self.assert_joules(value, self.json("--period=2025-10-01", f"--job={name}")["total"]["joules"])
+
+
 class Page(Reports):
     """Needs a browser, and is skipped without."""
 
