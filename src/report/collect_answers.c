@@ -80,7 +80,7 @@ static int take_row(struct collection *c, const struct counter_kind *kind, struc
     struct totals_increase increase = {.quantity = kind->quantity,
                                        .meter = answer_label(series, "meter"),
                                        .currency = answer_label(series, "currency")};
-    bool is_new, is_late;
+    bool is_new, is_late, is_continued;
     struct counter_row *row =
         counters_row(&c->counters[kind - counter_kinds], page, series, &is_new);
     struct total *total = NULL;
@@ -94,11 +94,15 @@ static int take_row(struct collection *c, const struct counter_kind *kind, struc
         const struct answer_sample *sample = &answer->samples[series->first_sample + i];
 
         increase.window = pages_window_of(&out->pages, sample->t_s);
-        if (increase.window <= row->window || sample->value < 0)
+        /* After a rollout another series goes on in the same window. */
+        is_continued = i == 0 && increase.window == row->window && sample->value > row->last;
+        if ((increase.window <= row->window && !is_continued) || sample->value < 0)
             continue;
         increase.t_s = (int64_t)sample->t_s;
         look = (struct counter_look){.window = increase.window, .value = sample->value};
         look.is_split = page_restarted_within(&out->pages, page, look.window, &start_s);
+        if (look.is_split && is_continued)
+            continue;
         if (look.is_split) {
             look.before =
                 counters_find_end(&c->before[kind - counter_kinds], page, series, look.window);

@@ -401,7 +401,8 @@ class Restarts(Reports):
             found = self.json("--period=2025-10-01", "--by=job", f"--resolution={step}")
             groups = names_of(found["groups"])
             for (_, _, name), value in self.fleet.by_workload.items():
-                self.assert_joules(value, groups.get(name, 0))
+                with self.subTest(name=name, step=step):
+                    self.assert_joules(value, groups.get(name, 0))
             self.assert_joules(meters, found["total"]["joules"])
             self.assertEqual(0, found["unseen"]["joules"])
             for owner, joules in names_of(found["nobody"]).items():
