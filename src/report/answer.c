@@ -9,6 +9,9 @@
 #include "core/array.h"
 #include "core/macros.h"
 
+/* More joules than there are; so that sums stay finite. */
+static const double VALUE_MAX = 1e18;
+
 enum { NUMBER_BYTES = 40, MESSAGE_BYTES = 256 };
 
 /* The text is read once, from front to back; the first failure ends it. */
@@ -501,6 +504,7 @@ void answer_settle(struct answer *answer, double from_s, double to_s)
 
         for (size_t j = 0; j < series->sample_count; j++)
             if (samples[j].t_s >= from_s - 0.5 && samples[j].t_s <= to_s + 0.5 &&
+                fabs(samples[j].value) <= VALUE_MAX &&
                 (kept == 0 || samples[j].t_s > samples[kept - 1].t_s))
                 samples[kept++] = samples[j];
         series->sample_count = kept;

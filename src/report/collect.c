@@ -75,16 +75,15 @@ static int find_life(struct collection *c, struct error *err)
 {
     const struct fetch_consumer consumer = {.take = take_hosts, .context = c};
     struct period *period = &c->out->period;
-    int64_t hours = (period->to_s - period->from_s + HOUR_S - 1) / HOUR_S;
-    struct fetch_task task = {NULL,
-                              period->from_s + HOUR_S,
-                              period->from_s + hours * (int64_t)HOUR_S,
-                              HOUR_S,
-                              ASK_COUNT,
-                              ASK_COUNT};
+    struct fetch_task task = {NULL, 0, 0, HOUR_S, ASK_COUNT, ASK_COUNT};
     struct buffer text;
     int r;
 
+    /* On whole hours, so that what --resume keeps is of use in the next minute, too. */
+    if (period->is_running)
+        period->from_s -= period->from_s % HOUR_S;
+    task.from_s = period->from_s + HOUR_S;
+    task.to_s = period->from_s + (period->to_s - period->from_s + HOUR_S - 1) / HOUR_S * HOUR_S;
     c->first_s = INFINITY;
     c->last_s = 0;
     buffer_init(&text, COLLECT_TEXT_BYTES);
@@ -195,7 +194,7 @@ static int run(struct collection *c, struct error *err)
     while (pages < counters && c->tasks[pages].index < ASK_NAMES)
         pages++;
     r = run_tasks(c, 0, pages, err);
-    if (r == 0 && collect_add_restart_tasks(c) < 0)
+    if (r == 0 && (pages_make_titles(&c->out->pages) < 0 || collect_add_restart_tasks(c) < 0))
         r = error_set(err, -ENOMEM, "out of memory");
     c->out->progress.count = c->task_count;
     if (r == 0)

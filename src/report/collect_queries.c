@@ -151,6 +151,16 @@ static int add_task(struct collection *c, unsigned ask, const char *text, int64_
     return collect_add_task(c, &(struct fetch_task){text, from_s, to_s, step_s, ask, ask});
 }
 
+/* The largest that is not above it: so cuts stay where they are while a period grows. */
+static int64_t power_of_two(int64_t points)
+{
+    int64_t power = 1;
+
+    while (power * 2 <= points)
+        power *= 2;
+    return power;
+}
+
 /* The day before the period, then the windows of the period with the one before. */
 static int add_windows(struct collection *c, unsigned ask, double rows)
 {
@@ -161,7 +171,7 @@ static int add_windows(struct collection *c, unsigned ask, double rows)
     int r = add_task(c, ask, make_text(c, ask, DAY_S), from_s - step_s, from_s - step_s, step_s);
 
     points = MIN(points, MAX((int64_t)out->windows / CHUNKS_MIN, (int64_t)60));
-    points = MAX(points, (int64_t)1);
+    points = power_of_two(points);
     for (int64_t w = 0; w <= out->windows && r == 0; w += points)
         r = add_task(c, ask, text, from_s + w * step_s,
                      from_s + MIN(w + points - 1, (int64_t)out->windows) * step_s, step_s);

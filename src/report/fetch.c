@@ -252,8 +252,10 @@ static int run_workers(struct fetcher *f, unsigned parallel, struct error *err)
     stop(f);
     for (size_t i = 0; i < started; i++)
         pthread_join(workers[i].thread, NULL);
-    for (size_t i = 0; i < parallel; i++)
+    for (size_t i = 0; i < parallel; i++) {
+        f->progress->unkept += server_unkept(workers[i].connection);
         server_disconnect(workers[i].connection);
+    }
     return r;
 }
 

@@ -11,12 +11,6 @@
 
 enum { KEY_BYTES = 16 << 10 };
 
-struct page_meter {
-    char *name, *id;
-    double last;
-    int32_t window;
-};
-
 /* Those of docs/metrics.md, and as they are renamed where a server prefers its own. */
 static const char *const row_labels[] = {
     "__name__", "kind",     "id",         "name",     "namespace", "pod",     "container",
@@ -107,10 +101,11 @@ static struct page *add_page(struct pages *pages, const struct answer_series *se
     }
     page->key = strdup(key.data);
     page->title = strdup(instance[0] ? instance : "the only node");
+    page->instance = strdup(instance);
     page->has_namespace = answer_label(series, "namespace")[0] != '\0';
     page->start_window = page->first_start_window = WINDOW_NEVER;
     buffer_done(&key);
-    return page->key && page->title ? page : NULL;
+    return page->key && page->title && page->instance ? page : NULL;
 }
 
 int32_t pages_window_of(const struct pages *pages, double t_s)
@@ -309,6 +304,7 @@ void pages_done(struct pages *pages)
 
         free(page->key);
         free(page->title);
+        free(page->instance);
         free(page->seen.items);
         free(page->with_state.items);
         free(page->restarts.items);

@@ -307,6 +307,27 @@ class Month(Reports):
         found["server"] = expected["server"]
         self.assertEqual(expected, found)
 
+    def test_a_life_and_a_running_period_are_kept_for_the_next_minute(self):
+        kept = self.path("kept")
+        job = next(w for node in self.fleet.nodes for w in node.workloads if w.kind == "slurm" and w.end_s - w.begin_s > 7200)
+        begin = datetime.datetime.fromtimestamp(job.begin_s, BERLIN)
+        flags = (f"--period={begin:%Y-%m-%d}..2025-10-31", f"--job={job.id}", f"--resume={kept}")
+        with Refusing(self.prometheus.address) as proxy:
+            expected = self.json(*flags, url=proxy.url)
+            proxy.answered = 0
+            found = self.json(*flags, url=proxy.url)
+            self.assertEqual(0, proxy.answered)
+        self.assertEqual(expected, found)
+
+    def test_what_cannot_be_kept_or_written_is_told_and_the_table_is_there(self):
+        text = self.report(MONTH, "--resolution=1h", "--resume=/proc/self")
+        self.assertRegex(text, r"\d+ answers could not be kept for --resume")
+        done = run("report", f"--server={self.url}", MONTH, "--resolution=1h", "--html=/dev/full", env={"TZ": "Europe/Berlin"},
+                   timeout=TIMEOUT_S)
+        self.assertEqual(1, done.returncode)
+        self.assertIn(b"cannot write '/dev/full': No space left on device", done.stderr)
+        self.assertIn(b"all meters", done.stdout)
+
     def test_tls_and_a_token_from_a_file(self):
         authority = Authority(self.directory)
         certificate = authority.certify("server", "IP:127.0.0.1", purpose="serverAuth")

@@ -131,6 +131,7 @@ static void samples_are_in_time_and_series_in_order(void **state)
     static const char text[] =
         "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":["
         "{\"metric\":{\"pod\":\"b\"},\"values\":[[160,\"1\"],[220,\"2\"],[86400,\"9\"]]},"
+        "{\"metric\":{\"pod\":\"d\"},\"values\":[[160,\"1e308\"]]},"
         "{\"metric\":{\"pod\":\"c\"},\"values\":[[20,\"1\"]]},"
         "{\"metric\":{\"pod\":\"a\"},\"values\":[[100,\"5\"],[160,\"6\"],[100,\"7\"]]}]}}";
     struct answer *answer;

@@ -291,6 +291,49 @@ static void a_row_is_the_same_whatever_pod_the_exporter_runs_in(void **state)
     pages_done(&pages);
 }
 
+/* A target beside n1, whose job is w. */
+static void what_is_scraped_twice_or_of_one_name_is_told(void **state)
+{
+    static const struct {
+        const char *instance, *job;
+        double start_s;
+        const char *gpu;
+        size_t twice;
+        const char *title;
+    } cases[] = {
+        {"n1", "other", 7, "GPU-1", 1, "n1 (job other)"},
+        {"10.0.0.1", "w", 7, "GPU-1234567", 1, "10.0.0.1"},
+        {"10.0.0.1", "w", 7, "0", 0, "10.0.0.1"}, /* started at the same time, elsewhere */
+        {"n1", "other", 8, "0", 0, "n1 (job other)"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct answer_label one[] = {
+            {"instance", "n1"}, {"job", "w"}, {"meter", "gpu"}, {"meter_id", "GPU-1234567"}};
+        struct answer_label other[] = {{"instance", cases[i].instance},
+                                       {"job", cases[i].job},
+                                       {"meter", "gpu"},
+                                       {"meter_id", cases[i].gpu}};
+        struct answer_sample samples[] = {{FROM_S, 7}, {FROM_S, cases[i].start_s}};
+        struct answer_series series[] = {{one, 4, 0, 1}, {other, 4, 1, 1}};
+        struct answer answer = {.series = series, .series_count = 2, .samples = samples};
+        struct collected collected = {.period = {FROM_S, FROM_S + STEP_S, false},
+                                      .step_s = STEP_S,
+                                      .windows = 1,
+                                      .pages = {.from_s = FROM_S, .step_s = STEP_S}};
+
+        assert_int_equal(pages_take_seen(&collected.pages, &answer), 0);
+        assert_int_equal(pages_take_starts(&collected.pages, &answer), 0);
+        assert_int_equal(pages_take_meters(&collected.pages, &answer), 0);
+        assert_int_equal(pages_make_titles(&collected.pages), 0);
+        assert_string_equal(pages_find(&collected.pages, &series[1])->title, cases[i].title);
+        assert_int_equal(collected_find_missing(&collected), 0);
+        assert_int_equal(collected.twice, cases[i].twice);
+        collected_done(&collected);
+    }
+}
+
 /* Two reports on one half each have what one on the whole has. */
 static void periods_that_follow_each_other_add_up(void **state)
 {
@@ -349,16 +392,24 @@ static void what_is_missing_is_late_a_gap_or_lost(void **state)
     } cases[] = {
         {"ssssssssssssssssssss", NULL, {{0}}, 0},
         {"sss...sssssssssssssss", NULL, {{0}}, 0}, /* too short to tell */
-        {"ss.......sssssssssss", NULL, {{NULL, MISSING_GAP, 0, 7, false, false}}, 1},
-        {"s........sssssssssss", NULL, {{NULL, MISSING_GAP, 0, 7, false, false}}, 1},
-        {".........sssssssssss", NULL, {{NULL, MISSING_LATE, 0, 7, false, false}}, 1},
+        {"ss.......sssssssssss", NULL, {{.kind = MISSING_GAP, .from_s = 0, .to_s = 7}}, 1},
+        {"s........sssssssssss", NULL, {{.kind = MISSING_GAP, .to_s = 7, .is_older = true}}, 1},
+        {".........sssssssssss", NULL, {{.kind = MISSING_LATE, .from_s = 0, .to_s = 7}}, 1},
         {"#####..........#####",
          "00000..........11111",
-         {{NULL, MISSING_GAP, 3, 13, true, false}},
+         {{.kind = MISSING_GAP,
+           .from_s = 3,
+           .to_s = 13,
+           .has_restarted = true,
+           .has_new_start = true}},
          1},
-        {"sssssssss...........", NULL, {{NULL, MISSING_LOST, 7, 18, false, false}}, 1},
-        {"ss..................", NULL, {{NULL, MISSING_LOST, 0, 18, false, false}}, 1},
-        {".......sss.......s..", NULL, {{NULL, MISSING_GAP, 8, 15, false, false}}, 1},
+        {"sssss..........sssss",
+         "00000..........11111",
+         {{.kind = MISSING_GAP, .from_s = 3, .to_s = 13, .has_new_start = true}},
+         1},
+        {"sssssssss...........", NULL, {{.kind = MISSING_LOST, .from_s = 7, .to_s = 18}}, 1},
+        {"ss..................", NULL, {{.kind = MISSING_LOST, .from_s = 0, .to_s = 18}}, 1},
+        {".......sss.......s..", NULL, {{.kind = MISSING_GAP, .from_s = 8, .to_s = 15}}, 1},
     };
 
     (void)state;
@@ -375,6 +426,8 @@ static void what_is_missing_is_late_a_gap_or_lost(void **state)
             const struct missing *found = &collected.missing[j], *wanted = &cases[i].wanted[j];
 
             if (found->kind != wanted->kind || found->has_restarted != wanted->has_restarted ||
+                found->is_older != wanted->is_older ||
+                found->has_new_start != wanted->has_new_start ||
                 found->from_s != FROM_S + wanted->from_s * STEP_S ||
                 found->to_s != FROM_S + wanted->to_s * STEP_S)
                 fail_msg("%s: kind %d from %lld to %lld", cases[i].page, (int)found->kind,
@@ -409,6 +462,7 @@ int main(void)
         cmocka_unit_test(a_gpu_that_leaves_its_page_is_no_restart),
         cmocka_unit_test(the_rounding_of_a_sum_is_no_fall),
         cmocka_unit_test(a_row_is_the_same_whatever_pod_the_exporter_runs_in),
+        cmocka_unit_test(what_is_scraped_twice_or_of_one_name_is_told),
         cmocka_unit_test(periods_that_follow_each_other_add_up),
         cmocka_unit_test(pages_are_found_by_the_labels_of_their_targets),
         cmocka_unit_test(what_is_missing_is_late_a_gap_or_lost),
