@@ -186,7 +186,9 @@ static int add_days(struct collection *c, unsigned ask)
     int r = 0;
 
     for (int64_t t_s = out->period.from_s; r == 0; t_s += DAY_S) {
-        r = add_task(c, ask, text, t_s, t_s, DAY_S);
+        int64_t at_s = MIN(t_s, out->period.to_s);
+
+        r = add_task(c, ask, text, at_s, at_s, DAY_S);
         if (t_s >= out->period.to_s)
             break;
     }
