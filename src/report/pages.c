@@ -358,10 +358,11 @@ bool page_restarted(const struct page *page, int32_t after, int32_t until)
 bool page_restarted_within(const struct pages *pages, const struct page *page, int32_t window,
                            double *ret_start_s)
 {
-    double begin_s = (double)(pages->from_s + (window - 1) * pages->step_s);
+    double begin_s;
 
     if (window < 0 || !is_in(&page->restarts, window))
         return false;
+    begin_s = (double)(pages->from_s + (window - 1) * pages->step_s);
     for (size_t i = page->start_count; i > 0 && page->starts[i - 1].window >= window; i--)
         if (page->starts[i - 1].window == window && page->starts[i - 1].start_s > begin_s &&
             page->starts[i - 1].start_s < begin_s + (double)pages->step_s) {
