@@ -75,13 +75,13 @@ static int by_start(const void *a, const void *b)
 static int find_twice(struct collected *collected)
 {
     size_t count = collected->pages.table.count;
-    const struct page **sorted = calloc(MAX(count, (size_t)1), sizeof(*sorted));
+    const struct page **sorted = calloc(MAX(count, (size_t)1), sizeof(void *));
 
     if (!sorted)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         sorted[i] = collected->pages.table.items[i];
-    qsort(sorted, count, sizeof(*sorted), by_start);
+    qsort(sorted, count, sizeof(void *), by_start);
     for (size_t i = 1; i < count; i++) {
         bool is_twice = false;
 

@@ -94,13 +94,13 @@ static int give_title(struct page *page)
 int pages_make_titles(struct pages *pages)
 {
     size_t count = pages->table.count;
-    struct page **sorted = calloc(MAX(count, (size_t)1), sizeof(*sorted));
+    struct page **sorted = calloc(MAX(count, (size_t)1), sizeof(void *));
     int r = sorted ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < count && sorted; i++)
         sorted[i] = pages->table.items[i];
     if (sorted)
-        qsort(sorted, count, sizeof(*sorted), by_instance);
+        qsort(sorted, count, sizeof(void *), by_instance);
     for (size_t i = 0; i < count && r == 0; i++)
         if ((i > 0 && by_instance(&sorted[i - 1], &sorted[i]) == 0) ||
             (i + 1 < count && by_instance(&sorted[i], &sorted[i + 1]) == 0))
