@@ -57,15 +57,16 @@ static void add_up(struct collected *collected, const struct answer *answer)
         for (size_t j = 0; row && total && j < series->sample_count; j++) {
             const struct answer_sample *sample = &answer->samples[series->first_sample + j];
             int32_t window = pages_window_of(&collected->pages, sample->t_s);
-            double increase;
+            struct counter_look look;
+            double increase, start_s;
 
             if (window <= row->window || sample->value < 0)
                 continue;
-            increase = counter_increase(&collected->pages, row, window, sample->value, &is_late);
-            if (!(increase >= 0) || increase > sample->value)
+            look = (struct counter_look){.window = window, .value = sample->value};
+            look.is_split = page_restarted_within(&collected->pages, page, window, &start_s);
+            increase = counter_increase(&collected->pages, row, &look, &is_late);
+            if (!(increase >= 0) || increase > sample->value || row->window != window)
                 abort();
-            row->window = window;
-            row->last = sample->value;
             totals_add(&collected->totals, total,
                        &(struct totals_increase){.quantity = (enum totals_quantity)(i % 4),
                                                  .amount = increase,
@@ -80,7 +81,7 @@ static void add_up(struct collected *collected, const struct answer *answer)
     counters_done(&counters);
 }
 
-static void check_answer(const struct answer *answer)
+static void check_answer(struct answer *answer)
 {
     struct collected collected = {.period = day, .step_s = 60, .windows = 1440};
 
@@ -90,6 +91,7 @@ static void check_answer(const struct answer *answer)
     for (size_t i = 0; i < answer->sample_count; i++)
         if (!isfinite(answer->samples[i].value) || !isfinite(answer->samples[i].t_s))
             abort();
+    answer_settle(answer, (double)day.from_s - 60, (double)day.to_s);
     collected.pages.from_s = day.from_s;
     collected.pages.step_s = collected.step_s;
     names_init(&collected.names);
@@ -99,7 +101,8 @@ static void check_answer(const struct answer *answer)
             pages_take_states(&collected.pages, answer) == 0 &&
             pages_take_starts(&collected.pages, answer) == 0 &&
             pages_take_meters(&collected.pages, answer) == 0 &&
-            names_take(&collected.names, &collected.pages, answer) == 0) {
+            names_take(&collected.names, &collected.pages, answer) == 0 &&
+            pages_make_titles(&collected.pages) == 0) {
             add_up(&collected, answer);
             show(&collected);
         }

@@ -92,10 +92,20 @@ static int read_request(const struct cli *cli, int64_t now_s, struct collect_opt
     return period_parse(span_of(options->report.period), now_s, &request->period, err);
 }
 
+/* Rather none than a part of a page. */
+static int write_whole(int fd, const struct buffer *page)
+{
+    int r = fs_write_all(fd, page->data, page->len);
+
+    if (r < 0 && ftruncate(fd, 0) < 0 && errno != EINVAL) /* EINVAL: no plain file */
+        return -errno;
+    return r;
+}
+
 static int write_page(const char *path, const struct buffer *page, struct error *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int r = fd < 0 ? -errno : fs_write_all(fd, page->data, page->len);
+    int r = fd < 0 ? -errno : write_whole(fd, page);
 
     if (fd >= 0 && close(fd) < 0 && r == 0)
         r = -errno;
@@ -123,11 +133,12 @@ static int print_report(const struct options *options, const struct collected *c
     if (buffer_failed(&text) || buffer_failed(&page)) {
         cli_print_error(&(struct error){"out of memory: there is no report"});
         status = EXIT_FAILED;
-    } else if (path && write_page(path, &page, &err) < 0) {
-        cli_print_error(&err);
-        status = EXIT_FAILED;
     } else {
         status = cli_print(&text);
+        if (path && write_page(path, &page, &err) < 0) {
+            cli_print_error(&err);
+            status = EXIT_FAILED;
+        }
     }
     buffer_done(&text);
     buffer_done(&page);

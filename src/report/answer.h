@@ -45,6 +45,11 @@ struct answer {
  * than the caps; -ENOMEM. On failure there is nothing to free. */
 int answer_parse(struct span text, struct answer **ret_answer, struct error *err);
 
+/* Drops samples that are not of this time, not later than the one before or beyond 1e18, and puts
+ * the series in order of their first samples: where a label changes, with a rollout, one series
+ * goes on in another. */
+void answer_settle(struct answer *answer, double from_s, double to_s);
+
 /* Accepts NULL. */
 void answer_free(struct answer *answer);
 

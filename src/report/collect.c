@@ -9,7 +9,7 @@
 #include "report/collect_private.h"
 
 enum {
-    TEXTS_BYTES = 8 << 20,
+    TEXTS_BYTES = 64 << 20,
     HOUR_S = 3600,
     PROBES = 24,            /* moments at which rows are counted */
     ROWS_BUDGET = 10000000, /* samples of a counter, by which the step is chosen */
@@ -35,7 +35,7 @@ static int count_rows(struct collection *c, struct error *err)
         NULL, period->from_s + step_s / 2, period->to_s, step_s, ASK_COUNT, ASK_COUNT};
 
     buffer_init(&text, COLLECT_TEXT_BYTES);
-    buffer_str(&text, "count(sum without (tier, method, meter_id) (");
+    buffer_str(&text, "count(sum without (tier, method) (");
     collect_put_last(c, &text, "wattribute_workload_energy_joules_total", true, 300);
     buffer_str(&text, "))");
     task.text = collect_keep_text(c, &text);
@@ -75,16 +75,15 @@ static int find_life(struct collection *c, struct error *err)
 {
     const struct fetch_consumer consumer = {.take = take_hosts, .context = c};
     struct period *period = &c->out->period;
-    int64_t hours = (period->to_s - period->from_s + HOUR_S - 1) / HOUR_S;
-    struct fetch_task task = {NULL,
-                              period->from_s + HOUR_S,
-                              period->from_s + hours * (int64_t)HOUR_S,
-                              HOUR_S,
-                              ASK_COUNT,
-                              ASK_COUNT};
+    struct fetch_task task = {NULL, 0, 0, HOUR_S, ASK_COUNT, ASK_COUNT};
     struct buffer text;
     int r;
 
+    /* On whole hours, so that what --resume keeps is of use in the next minute, too. */
+    if (period->is_running)
+        period->from_s -= period->from_s % HOUR_S;
+    task.from_s = period->from_s + HOUR_S;
+    task.to_s = period->from_s + (period->to_s - period->from_s + HOUR_S - 1) / HOUR_S * HOUR_S;
     c->first_s = INFINITY;
     c->last_s = 0;
     buffer_init(&text, COLLECT_TEXT_BYTES);
@@ -175,15 +174,32 @@ static bool show(void *context, const struct fetch_progress *progress)
     return !display || display->show(display->context, progress);
 }
 
-static int run(struct collection *c, struct error *err)
+static int run_tasks(struct collection *c, size_t from, size_t to, struct error *err)
 {
     const struct fetch_consumer consumer = {
         .take = collect_take_answer, .show = show, .context = c};
 
+    return fetch_all(c->options->server, c->tasks + from, to - from, c->options->parallel,
+                     &consumer, &c->out->progress, err);
+}
+
+/* First the pages: by them it is known of which restarts to ask more. */
+static int run(struct collection *c, struct error *err)
+{
+    size_t counters = c->task_count, pages = 0;
+    int r;
+
     c->out->progress.done = 0;
     c->out->progress.count = c->task_count;
-    return fetch_all(c->options->server, c->tasks, c->task_count, c->options->parallel, &consumer,
-                     &c->out->progress, err);
+    while (pages < counters && c->tasks[pages].index < ASK_NAMES)
+        pages++;
+    r = run_tasks(c, 0, pages, err);
+    if (r == 0 && (pages_make_titles(&c->out->pages) < 0 || collect_add_restart_tasks(c) < 0))
+        r = error_set(err, -ENOMEM, "out of memory");
+    c->out->progress.count = c->task_count;
+    if (r == 0)
+        r = run_tasks(c, counters, c->task_count, err);
+    return r < 0 ? r : run_tasks(c, pages, counters, err);
 }
 
 int collect(const struct collect_options *options, struct collected *ret, struct error *err)
@@ -205,8 +221,11 @@ int collect(const struct collect_options *options, struct collected *ret, struct
         if (collected_find_missing(ret) < 0)
             r = error_set(err, -ENOMEM, "out of memory");
     }
-    for (size_t i = 0; i < ARRAY_SIZE(c.counters); i++)
+    for (size_t i = 0; i < ARRAY_SIZE(c.counters); i++) {
         counters_done(&c.counters[i]);
+        counters_done(&c.before[i]);
+        counters_done(&c.after[i]);
+    }
     free(c.tasks);
     arena_done(&c.texts);
     return r;

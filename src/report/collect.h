@@ -27,6 +27,8 @@ struct missing {
     int64_t from_s, to_s;
     bool has_restarted; /* after a gap; else its counters went on, and nothing is lost */
     bool is_fresh;      /* late, because its exporter began then */
+    bool is_older;      /* a gap that began before the period, in the day before it */
+    bool has_new_start; /* after a gap, with a state file: a boot in it would be unseen */
 };
 
 struct collected {
@@ -40,7 +42,9 @@ struct collected {
     struct totals totals;
     struct missing *missing;
     size_t missing_count, missing_capacity;
-    size_t restarts;       /* of books, in the period */
+    size_t restarts; /* of books, in the period */
+    size_t twice;    /* pages of a process that another page has, too */
+    const struct page *twice_page;
     double late_joules;    /* booked before their nodes were seen, and not counted */
     size_t strange_series; /* of no page */
     size_t warning_count;
@@ -62,7 +66,7 @@ int64_t collected_window_end(const struct collected *collected, int32_t window);
 int64_t collected_missing_s(const struct collected *collected);
 int64_t collected_whole_s(const struct collected *collected);
 
-/* Pure: lists what is missing, and counts restarts. 0 or -ENOMEM. */
+/* Pure: lists what is missing and what is there twice, and counts restarts. 0 or -ENOMEM. */
 int collected_find_missing(struct collected *collected);
 
 /* Pure: the step for a period: what gives at most some million samples. */

@@ -80,10 +80,12 @@ static int take_row(struct collection *c, const struct counter_kind *kind, struc
     struct totals_increase increase = {.quantity = kind->quantity,
                                        .meter = answer_label(series, "meter"),
                                        .currency = answer_label(series, "currency")};
-    bool is_new, is_late;
+    bool is_new, is_late, is_continued;
     struct counter_row *row =
         counters_row(&c->counters[kind - counter_kinds], page, series, &is_new);
     struct total *total = NULL;
+    struct counter_look look;
+    double start_s;
     int r = 0;
 
     if (!row)
@@ -92,13 +94,22 @@ static int take_row(struct collection *c, const struct counter_kind *kind, struc
         const struct answer_sample *sample = &answer->samples[series->first_sample + i];
 
         increase.window = pages_window_of(&out->pages, sample->t_s);
-        if (increase.window <= row->window || sample->value < 0)
+        /* After a rollout another series goes on in the same window. */
+        is_continued = i == 0 && increase.window == row->window && sample->value > row->last;
+        if ((increase.window <= row->window && !is_continued) || sample->value < 0)
             continue;
         increase.t_s = (int64_t)sample->t_s;
-        increase.amount =
-            counter_increase(&out->pages, row, increase.window, sample->value, &is_late);
-        row->last = sample->value;
-        row->window = increase.window;
+        look = (struct counter_look){.window = increase.window, .value = sample->value};
+        look.is_split = page_restarted_within(&out->pages, page, look.window, &start_s);
+        if (look.is_split && is_continued)
+            continue;
+        if (look.is_split) {
+            look.before =
+                counters_find_end(&c->before[kind - counter_kinds], page, series, look.window);
+            look.after =
+                counters_find_end(&c->after[kind - counter_kinds], page, series, look.window);
+        }
+        increase.amount = counter_increase(&out->pages, row, &look, &is_late);
         if (increase.window <= 0)
             continue;
         if (is_late && kind->account == TOTALS_METER && kind->quantity == TOTALS_ENERGY)
@@ -162,6 +173,9 @@ int collect_take_answer(void *context, const struct fetch_task *task, const stru
         return names_take(&out->names, &out->pages, answer);
     case ASK_DEVICES:
         return take_devices(c, answer);
+    case ASK_BEFORE:
+    case ASK_AFTER:
+        return collect_take_restart(c, task, answer);
     default:
         return take_counters(c, &counter_kinds[task->index - ASK_FIRST_COUNTER], answer);
     }

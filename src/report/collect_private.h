@@ -12,6 +12,8 @@ enum {
     ASK_METERS,
     ASK_NAMES,
     ASK_DEVICES,
+    ASK_BEFORE,
+    ASK_AFTER,
     ASK_FIRST_COUNTER
 };
 
@@ -37,6 +39,7 @@ struct collection {
     struct fetch_task *tasks;
     size_t task_count, task_capacity;
     struct counters counters[COUNTER_KINDS];
+    struct counters before[COUNTER_KINDS], after[COUNTER_KINDS]; /* restarts */
     const char *targets; /* matchers of targets; in `texts` */
     double rows;         /* the most at a time */
     /* Of a life: who had it, and when. */
@@ -57,11 +60,21 @@ const char *collect_keep_text(struct collection *c, struct buffer *text);
 void collect_put_last(const struct collection *c, struct buffer *out, const char *name,
                       bool is_workload, int64_t range_s);
 
+/* Appends a string of PromQL, and the matchers of wanted workloads. */
+void collect_put_quoted(struct buffer *out, const char *value);
+void collect_put_workloads(const struct collection *c, struct buffer *out);
+
 /* The matchers of --select, and the nodes of a job. 0 or -ENOMEM. */
 int collect_set_targets(struct collection *c);
 
 /* All that is to be asked, in order. 0 or -ENOMEM. */
 int collect_add_tasks(struct collection *c);
+
+/* Once pages are known: what their rows had before and after each restart. 0 or -ENOMEM. */
+int collect_add_restart_tasks(struct collection *c);
+int collect_take_restart(struct collection *c, const struct fetch_task *task,
+                         const struct answer *answer);
+int collect_add_task(struct collection *c, const struct fetch_task *task);
 
 /* For a fetch_consumer whose context is a struct collection. */
 int collect_take_answer(void *context, const struct fetch_task *task, const struct answer *answer);

@@ -25,7 +25,7 @@ static void put_escaped(struct buffer *out, char c)
         buffer_char(out, c);
 }
 
-static void put_quoted(struct buffer *out, const char *value)
+void collect_put_quoted(struct buffer *out, const char *value)
 {
     buffer_char(out, '"');
     for (; *value; value++)
@@ -50,17 +50,17 @@ const char *collect_keep_text(struct collection *c, struct buffer *text)
     return kept;
 }
 
-static void put_workloads(const struct collection *c, struct buffer *out)
+void collect_put_workloads(const struct collection *c, struct buffer *out)
 {
     const struct collect_options *options = c->options;
     const char *slash = options->pod ? strrchr(options->pod, '/') : NULL;
 
     if (options->job) {
         buffer_str(out, "kind=~\"slurm|lsf|pbs\",id=");
-        put_quoted(out, options->job);
+        collect_put_quoted(out, options->job);
     } else if (options->pod) {
         buffer_str(out, "kind=\"pod\",name=");
-        put_quoted(out, slash ? slash + 1 : options->pod);
+        collect_put_quoted(out, slash ? slash + 1 : options->pod);
     } else {
         buffer_str(out, "kind!=\"retired\"");
     }
@@ -77,7 +77,7 @@ void collect_put_last(const struct collection *c, struct buffer *out, const char
     buffer_str(out, name);
     buffer_char(out, '{');
     if (is_workload)
-        put_workloads(c, out);
+        collect_put_workloads(c, out);
     if (is_workload && c->targets[0])
         buffer_char(out, ',');
     buffer_str(out, c->targets);
@@ -103,8 +103,7 @@ static const char *make_text(struct collection *c, unsigned ask, int64_t range_s
 
     buffer_init(&text, COLLECT_TEXT_BYTES);
     if (is_sum)
-        buffer_str(&text, collect_is_life(c) ? "sum without (tier, method) ("
-                                             : "sum without (tier, method, meter_id) (");
+        buffer_str(&text, "sum without (tier, method) (");
     collect_put_last(c, &text, kind ? kind->name : names[ask], is_workload, range_s);
     if (is_sum)
         buffer_char(&text, ')');
@@ -137,14 +136,29 @@ int collect_set_targets(struct collection *c)
 
 /* --- tasks --- */
 
+int collect_add_task(struct collection *c, const struct fetch_task *task)
+{
+    if (!task->text || c->task_count >= TASKS_MAX ||
+        !array_reserve(&c->tasks, &c->task_capacity, c->task_count, sizeof(*c->tasks)))
+        return -ENOMEM;
+    c->tasks[c->task_count++] = *task;
+    return 0;
+}
+
 static int add_task(struct collection *c, unsigned ask, const char *text, int64_t from_s,
                     int64_t to_s, int64_t step_s)
 {
-    if (!text || c->task_count >= TASKS_MAX ||
-        !array_reserve(&c->tasks, &c->task_capacity, c->task_count, sizeof(*c->tasks)))
-        return -ENOMEM;
-    c->tasks[c->task_count++] = (struct fetch_task){text, from_s, to_s, step_s, ask, ask};
-    return 0;
+    return collect_add_task(c, &(struct fetch_task){text, from_s, to_s, step_s, ask, ask});
+}
+
+/* The largest that is not above it: so cuts stay where they are while a period grows. */
+static int64_t power_of_two(int64_t points)
+{
+    int64_t power = 1;
+
+    while (power * 2 <= points)
+        power *= 2;
+    return power;
 }
 
 /* The day before the period, then the windows of the period with the one before. */
@@ -157,7 +171,7 @@ static int add_windows(struct collection *c, unsigned ask, double rows)
     int r = add_task(c, ask, make_text(c, ask, DAY_S), from_s - step_s, from_s - step_s, step_s);
 
     points = MIN(points, MAX((int64_t)out->windows / CHUNKS_MIN, (int64_t)60));
-    points = MAX(points, (int64_t)1);
+    points = power_of_two(points);
     for (int64_t w = 0; w <= out->windows && r == 0; w += points)
         r = add_task(c, ask, text, from_s + w * step_s,
                      from_s + MIN(w + points - 1, (int64_t)out->windows) * step_s, step_s);
@@ -172,7 +186,9 @@ static int add_days(struct collection *c, unsigned ask)
     int r = 0;
 
     for (int64_t t_s = out->period.from_s; r == 0; t_s += DAY_S) {
-        r = add_task(c, ask, text, t_s, t_s, DAY_S);
+        int64_t at_s = MIN(t_s, out->period.to_s);
+
+        r = add_task(c, ask, text, at_s, at_s, DAY_S);
         if (t_s >= out->period.to_s)
             break;
     }

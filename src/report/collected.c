@@ -32,6 +32,8 @@ static bool add_missing(struct collected *collected, const struct page *page,
         .to_s = collected_window_end(collected, to),
         .has_restarted = kind == MISSING_GAP && page_restarted(page, from, to + 1),
         .is_fresh = kind == MISSING_LATE && page_is_fresh(&collected->pages, page),
+        .is_older = kind == MISSING_GAP && from == 0 && !page_is_seen_at(page, 0),
+        .has_new_start = kind == MISSING_GAP && page_has_new_start(page, from, to + 1),
     };
 
     if (missing.to_s - missing.from_s <= TOLD_S)
@@ -62,6 +64,36 @@ static bool find_missing_of(struct collected *collected, const struct page *page
                                                             MAX(last, 0), collected->windows));
 }
 
+static int by_start(const void *a, const void *b)
+{
+    const struct page *x = *(struct page *const *)a, *y = *(struct page *const *)b;
+
+    return (x->start_s > y->start_s) - (x->start_s < y->start_s);
+}
+
+/* One process has one start, one instance, and GPUs of its own. */
+static int find_twice(struct collected *collected)
+{
+    size_t count = collected->pages.table.count;
+    const struct page **sorted = calloc(MAX(count, (size_t)1), sizeof(void *));
+
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = collected->pages.table.items[i];
+    qsort(sorted, count, sizeof(void *), by_start);
+    for (size_t i = 1; i < count; i++) {
+        bool is_twice = false;
+
+        for (size_t j = i; j > 0 && !is_twice && sorted[j - 1]->start_s == sorted[i]->start_s; j--)
+            is_twice = page_is_the_same(sorted[j - 1], sorted[i]);
+        if (is_twice && collected->twice++ == 0)
+            collected->twice_page = sorted[i];
+    }
+    free(sorted);
+    return 0;
+}
+
 int collected_find_missing(struct collected *collected)
 {
     for (size_t i = 0; i < collected->pages.table.count; i++) {
@@ -75,7 +107,7 @@ int collected_find_missing(struct collected *collected)
                 collected->restarts +=
                     (size_t)(page->restarts.items[j].to - MAX(page->restarts.items[j].from, 1) + 1);
     }
-    return 0;
+    return find_twice(collected);
 }
 
 int64_t collected_missing_s(const struct collected *collected)

@@ -127,6 +127,7 @@ static int fetch_task(struct fetcher *f, struct server_connection *connection,
         int r = server_ask(connection, &query, &answer, &was_kept, err);
 
         if (r == 0) {
+            answer_settle(answer, (double)query.from_s, (double)query.to_s);
             r = keep_answer(f, fetched, answer, was_kept, err);
             from_s = query.to_s + task->step_s;
             attempt = 0;
@@ -251,8 +252,10 @@ static int run_workers(struct fetcher *f, unsigned parallel, struct error *err)
     stop(f);
     for (size_t i = 0; i < started; i++)
         pthread_join(workers[i].thread, NULL);
-    for (size_t i = 0; i < parallel; i++)
+    for (size_t i = 0; i < parallel; i++) {
+        f->progress->unkept += server_unkept(workers[i].connection);
         server_disconnect(workers[i].connection);
+    }
     return r;
 }
 

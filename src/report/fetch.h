@@ -16,6 +16,7 @@ enum { FETCH_KINDS_MAX = 32, FETCH_PARALLEL_MAX = 32 };
 struct fetch_progress {
     size_t done, count; /* tasks */
     size_t requests, kept, retries, refusals;
+    size_t unkept; /* answers that --resume had no place for */
     uint64_t samples;
 };
 

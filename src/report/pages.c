@@ -11,12 +11,6 @@
 
 enum { KEY_BYTES = 16 << 10 };
 
-struct page_meter {
-    char *name;
-    double last;
-    int32_t window;
-};
-
 /* Those of docs/metrics.md, and as they are renamed where a server prefers its own. */
 static const char *const row_labels[] = {
     "__name__", "kind",     "id",         "name",     "namespace", "pod",     "container",
@@ -107,10 +101,11 @@ static struct page *add_page(struct pages *pages, const struct answer_series *se
     }
     page->key = strdup(key.data);
     page->title = strdup(instance[0] ? instance : "the only node");
+    page->instance = strdup(instance);
     page->has_namespace = answer_label(series, "namespace")[0] != '\0';
     page->start_window = page->first_start_window = WINDOW_NEVER;
     buffer_done(&key);
-    return page->key && page->title ? page : NULL;
+    return page->key && page->title && page->instance ? page : NULL;
 }
 
 int32_t pages_window_of(const struct pages *pages, double t_s)
@@ -200,6 +195,15 @@ int pages_take_states(struct pages *pages, const struct answer *answer)
     return 0;
 }
 
+static bool add_start(struct page *page, int32_t window, double start_s)
+{
+    if (!array_reserve(&page->starts, &page->start_capacity, page->start_count,
+                       sizeof(*page->starts)))
+        return false;
+    page->starts[page->start_count++] = (struct page_start){window, start_s};
+    return true;
+}
+
 /* A process that starts without a state file has no books. */
 static int take_start(struct page *page, int32_t window, double start_s)
 {
@@ -208,9 +212,12 @@ static int take_start(struct page *page, int32_t window, double start_s)
     if (page->first_start_window == WINDOW_NEVER) {
         page->first_start_window = window;
         page->first_start_s = start_s;
-    } else if (start_s != page->start_s && window > page->start_window &&
-               !is_in(&page->with_state, window)) {
-        r = add_window(&page->restarts, window) ? 0 : -ENOMEM;
+    } else if ((start_s != page->start_s && window > page->start_window) ||
+               (start_s > page->start_s && window == page->start_window)) {
+        if (!add_start(page, window, start_s))
+            return -ENOMEM;
+        if (!is_in(&page->with_state, window))
+            r = add_window(&page->restarts, window) ? 0 : -ENOMEM;
     }
     if (window >= page->start_window) {
         page->start_window = window;
@@ -236,19 +243,32 @@ int pages_take_starts(struct pages *pages, const struct answer *answer)
     return r;
 }
 
-static struct page_meter *meter_of(struct page *page, const char *name)
+static struct page_meter *meter_of(struct page *page, const char *name, const char *id)
 {
+    struct page_meter *meter;
+
     for (size_t i = 0; i < page->meter_count; i++)
-        if (strcmp(page->meters[i].name, name) == 0)
+        if (strcmp(page->meters[i].name, name) == 0 && strcmp(page->meters[i].id, id) == 0)
             return &page->meters[i];
     if (!array_reserve(&page->meters, &page->meter_capacity, page->meter_count,
                        sizeof(*page->meters)))
         return NULL;
-    page->meters[page->meter_count] = (struct page_meter){strdup(name), 0, WINDOW_NEVER};
-    return page->meters[page->meter_count].name ? &page->meters[page->meter_count++] : NULL;
+    page->meters[page->meter_count] =
+        (struct page_meter){strdup(name), strdup(id), 0, WINDOW_NEVER};
+    meter = &page->meters[page->meter_count++];
+    return meter->name && meter->id ? meter : NULL;
 }
 
-/* All counters of a page begin anew together, so what falls at one holds for all. */
+/* All counters of a page begin anew together, so what falls at one holds for all. Those of a device
+ * that comes late fall late: its last value may still be from before a start that is known. */
+static bool add_fall(struct page *page, int32_t from, int32_t to)
+{
+    for (size_t i = page->start_count; i > 0 && page->starts[i - 1].window >= from; i--)
+        if (page->starts[i - 1].window <= to)
+            return add_window(&page->restarts, page->starts[i - 1].window);
+    return page_restarted(page, from - 1, to) || add_window(&page->restarts, to);
+}
+
 int pages_take_meters(struct pages *pages, const struct answer *answer)
 {
     for (size_t i = 0; i < answer->series_count; i++) {
@@ -258,7 +278,7 @@ int pages_take_meters(struct pages *pages, const struct answer *answer)
 
         if (!page)
             continue;
-        meter = meter_of(page, answer_label(series, "meter"));
+        meter = meter_of(page, answer_label(series, "meter"), answer_label(series, "meter_id"));
         if (!meter)
             return -ENOMEM;
         for (size_t j = 0; j < series->sample_count; j++) {
@@ -267,8 +287,8 @@ int pages_take_meters(struct pages *pages, const struct answer *answer)
 
             if (window < meter->window)
                 continue;
-            if (meter->window != WINDOW_NEVER && sample->value < meter->last &&
-                !add_window(&page->restarts, window))
+            if (meter->window != WINDOW_NEVER && counter_fell(meter->last, sample->value) &&
+                !add_fall(page, meter->window, window))
                 return -ENOMEM;
             meter->last = sample->value;
             meter->window = window;
@@ -284,11 +304,13 @@ void pages_done(struct pages *pages)
 
         free(page->key);
         free(page->title);
+        free(page->instance);
         free(page->seen.items);
         free(page->with_state.items);
         free(page->restarts.items);
+        free(page->starts);
         for (size_t j = 0; j < page->meter_count; j++)
-            free(page->meters[j].name);
+            free(page->meters[j].name), free(page->meters[j].id);
         free(page->meters);
     }
     table_done(&pages->table);
@@ -311,16 +333,18 @@ bool page_is_seen_at(const struct page *page, int32_t window)
 
 int32_t page_windows_between(const struct page *page, int32_t after, int32_t before)
 {
-    int32_t count = 0;
+    int32_t first = 0, last = WINDOW_NEVER;
 
     for (size_t i = page->seen.count; i > 0 && page->seen.items[i - 1].to > after; i--) {
         int32_t from = MAX(page->seen.items[i - 1].from, after + 1);
         int32_t to = MIN(page->seen.items[i - 1].to, before - 1);
 
-        if (to >= from)
-            count += to - from + 1;
+        if (to < from)
+            continue;
+        first = from;
+        last = last == WINDOW_NEVER ? to : last;
     }
-    return count;
+    return last == WINDOW_NEVER ? 0 : last - first + 1;
 }
 
 bool page_restarted(const struct page *page, int32_t after, int32_t until)
@@ -328,6 +352,23 @@ bool page_restarted(const struct page *page, int32_t after, int32_t until)
     for (size_t i = page->restarts.count; i > 0 && page->restarts.items[i - 1].to > after; i--)
         if (page->restarts.items[i - 1].from <= until)
             return true;
+    return false;
+}
+
+bool page_restarted_within(const struct pages *pages, const struct page *page, int32_t window,
+                           double *ret_start_s)
+{
+    double begin_s;
+
+    if (window < 0 || !is_in(&page->restarts, window))
+        return false;
+    begin_s = (double)(pages->from_s + (window - 1) * pages->step_s);
+    for (size_t i = page->start_count; i > 0 && page->starts[i - 1].window >= window; i--)
+        if (page->starts[i - 1].window == window && page->starts[i - 1].start_s > begin_s &&
+            page->starts[i - 1].start_s < begin_s + (double)pages->step_s) {
+            *ret_start_s = page->starts[i - 1].start_s;
+            return true;
+        }
     return false;
 }
 

@@ -29,17 +29,30 @@ struct page_runs {
     size_t count, capacity;
 };
 
-struct page_meter;
+struct page_meter {
+    char *name, *id; /* owned */
+    double last;
+    int32_t window;
+};
+
+/* The first look at a process. */
+struct page_start {
+    int32_t window;
+    double start_s;
+};
 
 struct page {
     struct table_entry entry;
     char *key;          /* its labels without those of rows; owned */
     char *title;        /* the node, for people; owned */
+    char *instance;     /* owned */
     bool has_namespace; /* its target has a label of this name, which rows may have from it */
     struct page_runs seen, with_state, restarts;
     double start_s; /* of the process, as last seen; 0: unknown */
     int32_t start_window, first_start_window;
     double first_start_s;
+    struct page_start *starts; /* those after the first */
+    size_t start_count, start_capacity;
     struct page_meter *meters;
     size_t meter_count, meter_capacity;
     double late_joules; /* booked before it was first seen, and not counted */
@@ -62,16 +75,33 @@ int pages_take_states(struct pages *pages, const struct answer *answer);
 int pages_take_starts(struct pages *pages, const struct answer *answer); /* after all states */
 int pages_take_meters(struct pages *pages, const struct answer *answer);
 
+/* Once all are known: gives titles that differ to those of the same instance. 0 or -ENOMEM. */
+int pages_make_titles(struct pages *pages);
+
 void pages_done(struct pages *pages);
+
+/* By more than the rounding of a sum, whose order a server may change. */
+static inline bool counter_fell(double last, double value)
+{
+    return value < last * (1 - 1e-9);
+}
 
 /* Its first window, or WINDOW_NEVER. */
 int32_t page_first(const struct page *page);
 int32_t page_last(const struct page *page);
 bool page_is_seen_at(const struct page *page, int32_t window);
-/* In how many windows, after one and before the other. */
+/* How many windows pass between the first and the last look at the page that are after one window
+ * and before the other; 0: it was not seen. */
 int32_t page_windows_between(const struct page *page, int32_t after, int32_t before);
 /* Did the books begin anew after one window, up to the other? */
 bool page_restarted(const struct page *page, int32_t after, int32_t until);
+/* Did the books begin anew inside of this window, so that it may hold values from before? When: */
+bool page_restarted_within(const struct pages *pages, const struct page *page, int32_t window,
+                           double *ret_start_s);
+/* Did another process begin after one window, up to the other? */
+bool page_has_new_start(const struct page *page, int32_t after, int32_t until);
+/* Are both of one process, at the same time: of one start, and one instance or a GPU of both? */
+bool page_is_the_same(const struct page *page, const struct page *other);
 /* Did its books begin within the period: it started then, and has no state file? */
 bool page_is_fresh(const struct pages *pages, const struct page *page);
 

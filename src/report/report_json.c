@@ -88,6 +88,8 @@ static void put_missing(const struct collected *collected, struct buffer *out)
             json_member_bool(out, "began_then", missing->is_fresh);
         if (missing->kind == MISSING_GAP)
             json_member_bool(out, "counters_began_anew", missing->has_restarted);
+        if (missing->kind == MISSING_GAP)
+            json_member_bool(out, "began_before_period", missing->is_older);
         buffer_char(out, '}');
     }
     buffer_char(out, ']');

@@ -189,9 +189,15 @@ static void describe_missing(const struct missing *missing, char text[WORDS_BYTE
              missing->is_fresh               ? "its exporter began then"
              : missing->kind == MISSING_LATE ? late
              : missing->kind == MISSING_LOST ? "it was not seen again; nothing was estimated for it"
+             : missing->is_older
+                 ? "it was away before this period, too; what its counters counted in all that "
+                   "time is in this report"
              : missing->has_restarted
                  ? "its counters began anew; what it booked meanwhile is lost, and nothing was "
                    "estimated"
+             : missing->has_new_start
+                 ? "its exporter began anew with a state file, so what it counted meanwhile is in "
+                   "this report, but for what was booked before a boot in that time"
                  : "its counters went on, so what they counted meanwhile is in this report");
 }
 
@@ -241,6 +247,18 @@ static bool describe_whole(const struct collected *collected, size_t which, char
                  collected->strange_series);
         return collected->strange_series > 0;
     case 6:
+        snprintf(text, WORDS_BYTES,
+                 "%zu target%s scraped twice, as %.200s: by another job, or by a replica; their "
+                 "energy is counted twice, choose one by --select",
+                 collected->twice, collected->twice == 1 ? " is" : "s are",
+                 collected->twice_page ? collected->twice_page->title : "");
+        return collected->twice > 0;
+    case 7:
+        snprintf(text, WORDS_BYTES,
+                 "%zu answers could not be kept for --resume: is its directory full?",
+                 collected->progress.unkept);
+        return collected->progress.unkept > 0;
+    case 8:
         snprintf(text, WORDS_BYTES, "the server warned %zu time%s, first: %s",
                  collected->warning_count, PLURAL_S(collected->warning_count), collected->warning);
         return collected->warning_count > 0;
@@ -260,7 +278,7 @@ bool words_finding(const struct collected *collected, size_t index, char text[WO
         return true;
     }
     index -= told;
-    for (size_t which = 0; which < 8; which++)
+    for (size_t which = 0; which < 10; which++)
         if (describe_whole(collected, which, text) && index-- == 0)
             return true;
     return false;

@@ -43,6 +43,7 @@ struct server_connection {
     struct http_client *http;
     struct http_trust *trust;
     struct http_reply reply;
+    size_t unkept;
 };
 
 static int bad_url(const char *why, struct error *err)
@@ -232,6 +233,11 @@ void server_disconnect(struct server_connection *connection)
     free(connection);
 }
 
+size_t server_unkept(const struct server_connection *connection)
+{
+    return connection ? connection->unkept : 0;
+}
+
 void server_cancel(struct server_connection *connection)
 {
     http_client_cancel(connection->http);
@@ -297,7 +303,7 @@ static bool read_kept(const struct server *server, const struct buffer *url,
 }
 
 /* Whole or not at all. What cannot be kept is asked again. */
-static void keep(const struct server *server, const struct buffer *url, struct span body)
+static bool keep(const struct server *server, const struct buffer *url, struct span body)
 {
     char name[32], temporary[40];
     int fd;
@@ -308,12 +314,14 @@ static void keep(const struct server *server, const struct buffer *url, struct s
     fd = openat(server->keep_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
                 0600);
     if (fd < 0)
-        return;
+        return false;
     is_written =
         fs_write_all(fd, url->data, url->len) == 0 && fs_write_all(fd, body.data, body.len) == 0;
     is_written = close(fd) == 0 && is_written;
-    if (!is_written || renameat(server->keep_fd, temporary, server->keep_fd, name) < 0)
-        (void)unlinkat(server->keep_fd, temporary, 0);
+    if (is_written && renameat(server->keep_fd, temporary, server->keep_fd, name) == 0)
+        return true;
+    (void)unlinkat(server->keep_fd, temporary, 0);
+    return false;
 }
 
 int server_status_result(int status)
@@ -431,7 +439,7 @@ int server_ask(struct server_connection *connection, const struct server_query *
             r = error_set(err, r, "%.300s: %.400s", server->base, why.text);
         /* A warning may mean that something is missing, and later is not. */
         if (r == 0 && may_keep(server, query) && (*ret_answer)->warning_count == 0)
-            keep(server, &url, body);
+            connection->unkept += !keep(server, &url, body);
     }
     buffer_done(&url);
     return r;

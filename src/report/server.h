@@ -38,6 +38,8 @@ const char *server_address(const struct server *server);
 struct server_connection;
 int server_connect(const struct server *server, struct server_connection **ret, struct error *err);
 void server_disconnect(struct server_connection *connection); /* accepts NULL */
+/* How many answers it could not keep. Accepts NULL. */
+size_t server_unkept(const struct server_connection *connection);
 /* From any thread: what is asked ends, and so does every later request. */
 void server_cancel(struct server_connection *connection);
 

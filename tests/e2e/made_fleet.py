@@ -46,9 +46,10 @@ class Workload:
 class Node:
     """`away` are [(from, to)] without scrapes, `restarts` the moments at which the exporter starts again."""
 
-    def __init__(self, instance, workloads, has_state=True, begin_s=0, end_s=1 << 60, away=(), restarts=()):
+    def __init__(self, instance, workloads, has_state=True, begin_s=0, end_s=1 << 60, away=(), restarts=(), is_pod=False):
         self.instance, self.workloads, self.has_state = instance, workloads, has_state
         self.begin_s, self.end_s, self.away, self.restarts = begin_s, end_s, away, sorted(restarts)
+        self.is_pod = is_pod  # its target has the labels of the exporter's pod, which is another one after each restart
         self.gpu = f"GPU-{instance.split(':')[0]}-0"
         self.target = {"instance": instance, "job": "wattribute"}
 
@@ -70,7 +71,10 @@ class Fleet:
         for node in nodes:
             self.play(node)
 
-    def put(self, family, t_s, value, **labels):
+    def put(self, family, t_s, value, target_pod="", **labels):
+        if target_pod:
+            labels.update({f"exported_{key}": labels.get(key, "") for key in ("namespace", "pod", "container")})
+            labels.update(namespace="monitoring", pod=target_pod, container="exporter")
         self.series[family][labels_of(**labels)].append((t_s, value))
 
     def play(self, node):
@@ -128,7 +132,7 @@ class Fleet:
             self.by_owner[owner] += value - seen_unowned.get(owner, 0)
 
     def scrape(self, node, t_s, start_s, rows, unowned, retired, retired_id, live, uncertain):
-        target = node.target
+        target = dict(node.target, target_pod=f"wattribute-{sum(at <= t_s for at in node.restarts)}" if node.is_pod else "")
         self.put("wattribute_build_info", t_s, 1, version="0.2.0", **target)
         self.put("process_start_time_seconds", t_s, start_s, **target)
         if node.has_state:

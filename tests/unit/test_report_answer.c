@@ -126,6 +126,28 @@ static void more_than_the_caps_is_refused_as_too_large(void **state)
     buffer_done(&text);
 }
 
+static void samples_are_in_time_and_series_in_order(void **state)
+{
+    static const char text[] =
+        "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":["
+        "{\"metric\":{\"pod\":\"b\"},\"values\":[[160,\"1\"],[220,\"2\"],[86400,\"9\"]]},"
+        "{\"metric\":{\"pod\":\"d\"},\"values\":[[160,\"1e308\"]]},"
+        "{\"metric\":{\"pod\":\"c\"},\"values\":[[20,\"1\"]]},"
+        "{\"metric\":{\"pod\":\"a\"},\"values\":[[100,\"5\"],[160,\"6\"],[100,\"7\"]]}]}}";
+    struct answer *answer;
+    struct error err;
+
+    (void)state;
+    assert_int_equal(answer_parse((struct span){text, sizeof(text) - 1}, &answer, &err), 0);
+    answer_settle(answer, 100, 220);
+    assert_int_equal(answer->series_count, 2);
+    assert_string_equal(answer_label(&answer->series[0], "pod"), "a");
+    assert_int_equal(answer->series[0].sample_count, 2);
+    assert_string_equal(answer_label(&answer->series[1], "pod"), "b");
+    assert_int_equal(answer->series[1].sample_count, 2);
+    answer_free(answer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +156,7 @@ int main(void)
         cmocka_unit_test(what_is_no_answer_is_refused_with_a_reason),
         cmocka_unit_test(any_beginning_of_an_answer_is_refused),
         cmocka_unit_test(more_than_the_caps_is_refused_as_too_large),
+        cmocka_unit_test(samples_are_in_time_and_series_in_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,11 +79,10 @@ static void add_row(const struct pages *pages, const char *values, double *ret_i
     *ret_increase = *ret_late = 0;
     for (size_t i = 0; i < answer->sample_count; i++) {
         int32_t window = pages_window_of(pages, answer->samples[i].t_s);
-        double value = answer->samples[i].value;
-        double increase = counter_increase(pages, row, window, value, &is_late);
+        double value = answer->samples[i].value, increase;
 
-        row->last = value;
-        row->window = window;
+        increase = counter_increase(
+            pages, row, &(struct counter_look){.window = window, .value = value}, &is_late);
         if (window > 0)
             *ret_increase += increase;
         if (window > 0 && is_late)
@@ -136,6 +135,202 @@ static void an_increase_is_what_was_booked_in_the_period(void **state)
             fail_msg("%s: %g and %g late, not %g and %g", drawings[i].about, increase, late,
                      drawings[i].increase, drawings[i].late);
         pages_done(&pages);
+    }
+}
+
+/* Of a window in which the page began anew, with the value of a row at the end of each book. */
+static void a_value_from_before_a_restart_is_not_counted_again(void **state)
+{
+    static const struct {
+        const char *about;
+        double before, after; /* 0: none */
+        double value, increase, next_increase;
+    } cases[] = {
+        {"it ended with the old books, and did not come back", 60, 0, 60, 10, 0},
+        {"it came back in the next window", 60, 0, 60, 10, 3},
+        {"it came back in the same one", 60, 4, 4, 10 + 4, 3},
+        {"it came back with more", 60, 70, 70, 10 + 70, 3},
+        {"tiers of both books were mixed", 60, 4, 64, 10 + 4, 3},
+        {"it was not seen in the old books of this window", 0, 4, 4, 4, 3},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct drawing drawing = {NULL, "########", NULL, "11111111", "........", 0, 0};
+        struct counter_row before = {.last = cases[i].before}, after = {.last = cases[i].after};
+        struct counter_look look = {.window = 3, .value = cases[i].value, .is_split = true};
+        struct pages pages = {0};
+        struct counters counters = {0};
+        const struct answer *answer = make_answer("1", '.', 1, 0);
+        struct counter_row *row;
+        bool flag;
+        double increase;
+
+        take_page(&pages, &drawing);
+        answer = make_answer("1", '.', 1, 0);
+        row = counters_row(&counters, pages_find(&pages, answer->series), answer->series, &flag);
+        row->last = 50;
+        row->window = 2;
+        look.before = cases[i].before > 0 ? &before : NULL;
+        look.after = cases[i].after > 0 ? &after : NULL;
+        increase = counter_increase(&pages, row, &look, &flag);
+        if (increase != cases[i].increase)
+            fail_msg("%s: %g", cases[i].about, increase);
+        look = (struct counter_look){.window = 4, .value = cases[i].after + 3};
+        increase = counter_increase(&pages, row, &look, &flag);
+        if (cases[i].next_increase > 0 && increase != cases[i].next_increase)
+            fail_msg("%s: then %g", cases[i].about, increase);
+        counters_done(&counters);
+        pages_done(&pages);
+    }
+}
+
+static struct answer *make_meters(struct answer_series *series, size_t count,
+                                  struct answer_sample *samples)
+{
+    static struct answer answer;
+
+    answer = (struct answer){.series = series, .series_count = count, .samples = samples};
+    return &answer;
+}
+
+static void a_meter_that_comes_late_is_no_second_restart(void **state)
+{
+    static struct answer_label gpu[] = {{"instance", "n1"}, {"meter", "gpu"}},
+                               package[] = {{"instance", "n1"}, {"meter", "package"}};
+    static struct answer_sample samples[] = {
+        {FROM_S + STEP_S, 50}, {FROM_S + 2 * STEP_S, 5}, {FROM_S + 3 * STEP_S, 6},
+        {FROM_S + STEP_S, 50}, {FROM_S + 9 * STEP_S, 5},
+    };
+    struct answer_series series[] = {{gpu, 2, 0, 3}, {package, 2, 3, 2}};
+    const struct drawing drawing = {NULL, "############", "000111111111", "", "", 0, 0};
+    struct pages pages = {0};
+    struct page *page;
+
+    (void)state;
+    take_page(&pages, &drawing);
+    assert_int_equal(pages_take_meters(&pages, make_meters(series, 2, samples)), 0);
+    page = pages_find(&pages, &series[0]);
+    assert_int_equal(page->restarts.count, 1);
+    assert_int_equal(page->restarts.items[0].from, 2);
+    assert_int_equal(page->restarts.items[0].to, 2);
+    pages_done(&pages);
+}
+
+static void a_gpu_that_leaves_its_page_is_no_restart(void **state)
+{
+    static struct answer_label first[] = {{"instance", "n1"}, {"meter", "gpu"}, {"meter_id", "a"}},
+                               second[] = {{"instance", "n1"}, {"meter", "gpu"}, {"meter_id", "b"}};
+    static struct answer_sample samples[] = {{FROM_S + STEP_S, 50},
+                                             {FROM_S + 2 * STEP_S, 60},
+                                             {FROM_S + STEP_S, 5},
+                                             {FROM_S + 2 * STEP_S, 6}};
+    struct answer_series series[] = {{first, 3, 0, 2}, {second, 3, 2, 2}};
+    const struct drawing drawing = {NULL, "ssssssss", NULL, "", "", 0, 0};
+    struct pages pages = {0};
+
+    (void)state;
+    take_page(&pages, &drawing);
+    assert_int_equal(pages_take_meters(&pages, make_meters(series, 2, samples)), 0);
+    assert_int_equal(pages_find(&pages, &series[0])->restarts.count, 0);
+    pages_done(&pages);
+}
+
+static void the_rounding_of_a_sum_is_no_fall(void **state)
+{
+    struct pages pages = {0};
+    struct counters counters = {0};
+    const struct drawing drawing = {NULL, "ssssssss", NULL, "11111111", "........", 0, 0};
+    const struct answer *answer;
+    struct counter_row *row;
+    bool flag;
+
+    (void)state;
+    take_page(&pages, &drawing);
+    answer = make_answer("1", '.', 1, 0);
+    row = counters_row(&counters, pages_find(&pages, answer->series), answer->series, &flag);
+    row->last = 36000000.1;
+    row->window = 2;
+    assert_true(counter_increase(&pages, row,
+                                 &(struct counter_look){.window = 3, .value = 36000000.099999994},
+                                 &flag) == 0);
+    assert_false(counter_fell(36000000.1, 36000000.099999994));
+    assert_true(counter_fell(36000000.1, 36000000.0));
+    assert_true(counter_fell(1, 0));
+    counters_done(&counters);
+    pages_done(&pages);
+}
+
+static void a_row_is_the_same_whatever_pod_the_exporter_runs_in(void **state)
+{
+    static struct answer_label old[] = {{"instance", "n1"},
+                                        {"kind", "slurm"},
+                                        {"id", "77"},
+                                        {"pod", "wattribute-a"},
+                                        {"namespace", "x"}},
+                               new[] = {{"instance", "n1"},
+                                        {"kind", "slurm"},
+                                        {"id", "77"},
+                                        {"pod", "wattribute-b"},
+                                        {"namespace", "y"}};
+    struct answer_series one = {old, 5, 0, 0}, other = {new, 5, 0, 0};
+    const struct drawing drawing = {NULL, "ssssssss", NULL, "", "", 0, 0};
+    struct pages pages = {0};
+    struct counters counters = {0};
+    struct page *page;
+    bool is_new;
+
+    (void)state;
+    take_page(&pages, &drawing);
+    page = pages_find(&pages, &one);
+    assert_ptr_equal(page, pages_find(&pages, &other));
+    assert_ptr_equal(counters_row(&counters, page, &one, &is_new),
+                     counters_row(&counters, page, &other, &is_new));
+    assert_false(is_new);
+    counters_done(&counters);
+    pages_done(&pages);
+}
+
+/* A target beside n1, whose job is w. */
+static void what_is_scraped_twice_or_of_one_name_is_told(void **state)
+{
+    static const struct {
+        const char *instance, *job;
+        double start_s;
+        const char *gpu;
+        size_t twice;
+        const char *title;
+    } cases[] = {
+        {"n1", "other", 7, "GPU-1", 1, "n1 (job other)"},
+        {"10.0.0.1", "w", 7, "GPU-1234567", 1, "10.0.0.1"},
+        {"10.0.0.1", "w", 7, "0", 0, "10.0.0.1"}, /* started at the same time, elsewhere */
+        {"n1", "other", 8, "0", 0, "n1 (job other)"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct answer_label one[] = {
+            {"instance", "n1"}, {"job", "w"}, {"meter", "gpu"}, {"meter_id", "GPU-1234567"}};
+        struct answer_label other[] = {{"instance", cases[i].instance},
+                                       {"job", cases[i].job},
+                                       {"meter", "gpu"},
+                                       {"meter_id", cases[i].gpu}};
+        struct answer_sample samples[] = {{FROM_S, 7}, {FROM_S, cases[i].start_s}};
+        struct answer_series series[] = {{one, 4, 0, 1}, {other, 4, 1, 1}};
+        struct answer answer = {.series = series, .series_count = 2, .samples = samples};
+        struct collected collected = {.period = {FROM_S, FROM_S + STEP_S, false},
+                                      .step_s = STEP_S,
+                                      .windows = 1,
+                                      .pages = {.from_s = FROM_S, .step_s = STEP_S}};
+
+        assert_int_equal(pages_take_seen(&collected.pages, &answer), 0);
+        assert_int_equal(pages_take_starts(&collected.pages, &answer), 0);
+        assert_int_equal(pages_take_meters(&collected.pages, &answer), 0);
+        assert_int_equal(pages_make_titles(&collected.pages), 0);
+        assert_string_equal(pages_find(&collected.pages, &series[1])->title, cases[i].title);
+        assert_int_equal(collected_find_missing(&collected), 0);
+        assert_int_equal(collected.twice, cases[i].twice);
+        collected_done(&collected);
     }
 }
 
@@ -197,16 +392,24 @@ static void what_is_missing_is_late_a_gap_or_lost(void **state)
     } cases[] = {
         {"ssssssssssssssssssss", NULL, {{0}}, 0},
         {"sss...sssssssssssssss", NULL, {{0}}, 0}, /* too short to tell */
-        {"ss.......sssssssssss", NULL, {{NULL, MISSING_GAP, 0, 7, false, false}}, 1},
-        {"s........sssssssssss", NULL, {{NULL, MISSING_GAP, 0, 7, false, false}}, 1},
-        {".........sssssssssss", NULL, {{NULL, MISSING_LATE, 0, 7, false, false}}, 1},
+        {"ss.......sssssssssss", NULL, {{.kind = MISSING_GAP, .from_s = 0, .to_s = 7}}, 1},
+        {"s........sssssssssss", NULL, {{.kind = MISSING_GAP, .to_s = 7, .is_older = true}}, 1},
+        {".........sssssssssss", NULL, {{.kind = MISSING_LATE, .from_s = 0, .to_s = 7}}, 1},
         {"#####..........#####",
          "00000..........11111",
-         {{NULL, MISSING_GAP, 3, 13, true, false}},
+         {{.kind = MISSING_GAP,
+           .from_s = 3,
+           .to_s = 13,
+           .has_restarted = true,
+           .has_new_start = true}},
          1},
-        {"sssssssss...........", NULL, {{NULL, MISSING_LOST, 7, 18, false, false}}, 1},
-        {"ss..................", NULL, {{NULL, MISSING_LOST, 0, 18, false, false}}, 1},
-        {".......sss.......s..", NULL, {{NULL, MISSING_GAP, 8, 15, false, false}}, 1},
+        {"sssss..........sssss",
+         "00000..........11111",
+         {{.kind = MISSING_GAP, .from_s = 3, .to_s = 13, .has_new_start = true}},
+         1},
+        {"sssssssss...........", NULL, {{.kind = MISSING_LOST, .from_s = 7, .to_s = 18}}, 1},
+        {"ss..................", NULL, {{.kind = MISSING_LOST, .from_s = 0, .to_s = 18}}, 1},
+        {".......sss.......s..", NULL, {{.kind = MISSING_GAP, .from_s = 8, .to_s = 15}}, 1},
     };
 
     (void)state;
@@ -223,6 +426,8 @@ static void what_is_missing_is_late_a_gap_or_lost(void **state)
             const struct missing *found = &collected.missing[j], *wanted = &cases[i].wanted[j];
 
             if (found->kind != wanted->kind || found->has_restarted != wanted->has_restarted ||
+                found->is_older != wanted->is_older ||
+                found->has_new_start != wanted->has_new_start ||
                 found->from_s != FROM_S + wanted->from_s * STEP_S ||
                 found->to_s != FROM_S + wanted->to_s * STEP_S)
                 fail_msg("%s: kind %d from %lld to %lld", cases[i].page, (int)found->kind,
@@ -252,6 +457,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_increase_is_what_was_booked_in_the_period),
+        cmocka_unit_test(a_value_from_before_a_restart_is_not_counted_again),
+        cmocka_unit_test(a_meter_that_comes_late_is_no_second_restart),
+        cmocka_unit_test(a_gpu_that_leaves_its_page_is_no_restart),
+        cmocka_unit_test(the_rounding_of_a_sum_is_no_fall),
+        cmocka_unit_test(a_row_is_the_same_whatever_pod_the_exporter_runs_in),
+        cmocka_unit_test(what_is_scraped_twice_or_of_one_name_is_told),
         cmocka_unit_test(periods_that_follow_each_other_add_up),
         cmocka_unit_test(pages_are_found_by_the_labels_of_their_targets),
         cmocka_unit_test(what_is_missing_is_late_a_gap_or_lost),
