@@ -14,6 +14,7 @@ import re
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 import urllib.parse
@@ -113,6 +114,18 @@ class Reports(TestCase):
             self.assertAlmostEqual(expected, found, delta=1e-8 * abs(expected) + 1e-6)
         else:
             self.assertEqual(expected, found)
+
+
+def read_terminal(fd):
+    """All that comes until nobody writes to it any more, and closes it; it gives out little at a time."""
+    shown = b""
+    try:
+        while part := os.read(fd, 4096):
+            shown += part
+    except OSError:
+        pass
+    os.close(fd)
+    return shown
 
 
 def names_of(groups):
@@ -354,10 +367,13 @@ class Month(Reports):
     def test_a_terminal_shows_how_far_it_is_and_nothing_else_does(self):
         flags = [binary(), "report", f"--server={self.url}", MONTH, "--resolution=1h", "--csv"]
         ours, theirs = pty.openpty()
+        seen = []
+        reader = threading.Thread(target=lambda: seen.append(read_terminal(ours)))
+        reader.start()
         done = subprocess.run(flags, stdout=subprocess.PIPE, stderr=theirs, stdin=subprocess.DEVNULL, timeout=TIMEOUT_S, check=True)
         os.close(theirs)
-        shown = os.read(ours, 1 << 16).decode()
-        os.close(ours)
+        reader.join()
+        shown = seen[0].decode()
         self.assertRegex(shown, r"\[#+ *\] \d+/\d+, \d+\.\d million samples")
         self.assertTrue(shown.endswith("\r\x1b[K"), repr(shown[-40:]))  # and takes it away
         again = subprocess.run(flags, capture_output=True, timeout=TIMEOUT_S, check=True)
