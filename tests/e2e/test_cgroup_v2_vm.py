@@ -238,7 +238,7 @@ class CgroupV2(TestCase):
         self.assertEqual("", self.file("job", "rdma.current"))
         self.assertEqual([], self.values("job", "rdma_handles"))
         shown = {name for name, labels in self.page.series if ("id", "bare.service") in labels}
-        self.assertEqual({PREFIX + name for name in ("cpu_seconds_total", "info", "pressure_seconds_total")}, shown)
+        self.assertEqual({PREFIX + name for name in ("cpu_seconds_total", "cpus", "info", "pressure_seconds_total")}, shown)
 
 
 if __name__ == "__main__":
