@@ -30,9 +30,12 @@ void answer_settle(struct answer *answer, double from_s, double to_s)
 
     for (size_t i = 0; i < answer->series_count; i++) {
         struct answer_series *series = &answer->series[i];
-        struct answer_sample *samples = answer->samples + series->first_sample;
+        struct answer_sample *samples;
         size_t kept = 0;
 
+        if (series->sample_count == 0) /* then there may be no samples at all */
+            continue;
+        samples = answer->samples + series->first_sample;
         for (size_t j = 0; j < series->sample_count; j++)
             if (samples[j].t_s >= from_s - 0.5 && samples[j].t_s <= to_s + 0.5 &&
                 fabs(samples[j].value) <= VALUE_MAX &&
