@@ -1,6 +1,5 @@
 #include "cli/daemon_client.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 
 #include "client/http_client.h"
+#include "client/http_loopback.h"
 #include "config/options.h"
 #include "config/secret_file.h"
 #include "core/fs.h"
@@ -31,24 +31,6 @@ struct daemon_client {
     char *ca_path;           /* NULL: the system's CAs */
     struct buffer login;     /* the header; empty: none */
 };
-
-/* Where nobody listens in between. */
-static bool is_loopback(struct span authority)
-{
-    struct in_addr address;
-    struct span host = authority;
-    char text[INET_ADDRSTRLEN];
-
-    if (span_strip_prefix(&host, "[::1]"))
-        return host.len == 0 || host.data[0] == ':';
-    host = span_cut(&host, ':');
-    if (span_equals(host, "localhost"))
-        return true;
-    if (host.len >= sizeof(text))
-        return false;
-    snprintf(text, sizeof(text), "%.*s", (int)host.len, host.data);
-    return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET;
-}
 
 static int bad_address(const char *why, struct error *err)
 {
@@ -85,7 +67,7 @@ static int set_address(struct daemon_client *client, const struct options *optio
     authority = span_cut(&rest, '/');
     if (authority.len == 0)
         return bad_address("the host is missing", err);
-    if (is_plain && options->daemon_credentials_path && !is_loopback(authority))
+    if (is_plain && options->daemon_credentials_path && !http_is_loopback(authority))
         return error_set(err, -EINVAL,
                          "--daemon: plain http exposes the password of --daemon.credentials-file "
                          "to the network; use https");

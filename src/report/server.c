@@ -1,6 +1,5 @@
 #include "report/server.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "client/http_client.h"
+#include "client/http_loopback.h"
 #include "client/http_trust.h"
 #include "core/fs.h"
 #include "core/macros.h"
@@ -52,23 +52,6 @@ static int bad_url(const char *why, struct error *err)
                      why);
 }
 
-static bool is_loopback(struct span authority)
-{
-    struct in_addr address;
-    struct span host = authority;
-    char text[INET_ADDRSTRLEN];
-
-    if (span_strip_prefix(&host, "[::1]"))
-        return host.len == 0 || host.data[0] == ':';
-    host = span_cut(&host, ':');
-    if (span_equals(host, "localhost"))
-        return true;
-    if (host.len >= sizeof(text))
-        return false;
-    snprintf(text, sizeof(text), "%.*s", (int)host.len, host.data);
-    return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET;
-}
-
 static int set_url(struct server *server, const char *url, bool has_secret, struct error *err)
 {
     struct span text = span_of(url), rest = text, authority;
@@ -85,7 +68,7 @@ static int set_url(struct server *server, const char *url, bool has_secret, stru
     authority = span_cut(&rest, '/');
     if (authority.len == 0 || text.len >= URL_BYTES)
         return bad_url(authority.len == 0 ? "the host is missing" : "it is too long", err);
-    if (is_plain && has_secret && !is_loopback(authority))
+    if (is_plain && has_secret && !http_is_loopback(authority))
         return error_set(err, -EINVAL,
                          "--server: plain http exposes the token or password to the network; use "
                          "https");
