@@ -1,5 +1,7 @@
 #include "metrics/compat.h"
 
+#include <string.h>
+
 #include "core/macros.h"
 
 typedef void compat_writer(struct text *text, const struct snapshot *snapshot, enum expose expose);
@@ -34,4 +36,17 @@ void compat_usage(struct text *text, const struct snapshot *snapshot,
                   const struct exposition_options *options)
 {
     write_part(text, snapshot, options, true);
+}
+
+const struct snapshot_meter *compat_gpu_counter(const struct snapshot *snapshot,
+                                                const struct snapshot_gpu *gpu)
+{
+    for (size_t i = 0; i < snapshot->meter_count; i++) {
+        const struct snapshot_meter *meter = &snapshot->meters[i];
+
+        if (meter->kind == METER_GPU && meter->has_counter && !meter->is_unread &&
+            strcmp(meter->meter_id, gpu->uuid) == 0)
+            return meter;
+    }
+    return NULL;
 }

@@ -10,6 +10,11 @@ void compat_books(struct text *text, const struct snapshot *snapshot,
 void compat_usage(struct text *text, const struct snapshot *snapshot,
                   const struct exposition_options *options);
 
+/* The counter of a board as the driver has it, which these exporters show, too; NULL: it has none.
+ */
+const struct snapshot_meter *compat_gpu_counter(const struct snapshot *snapshot,
+                                                const struct snapshot_gpu *gpu);
+
 /* From here on: of each exporter. */
 
 void compat_dcgm_books(struct text *text, const struct snapshot *snapshot, enum expose expose);

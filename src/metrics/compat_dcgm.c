@@ -1,7 +1,6 @@
 /* The names of dcgm-exporter: one row for each device, never one for each pod. */
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "core/macros.h"
 #include "metrics/compat.h"
@@ -86,16 +85,14 @@ static void gauge_rows(struct text *text, const struct snapshot *snapshot,
 static void energy(struct text *text, const struct snapshot *snapshot)
 {
     text_family(text, METRIC_DCGM_ENERGY);
-    for (size_t i = 0; i < snapshot->gpu_count; i++)
-        for (size_t m = 0; m < snapshot->meter_count; m++) {
-            const struct snapshot_meter *meter = &snapshot->meters[m];
+    for (size_t i = 0; i < snapshot->gpu_count; i++) {
+        const struct snapshot_meter *meter = compat_gpu_counter(snapshot, &snapshot->gpus[i]);
 
-            if (meter->kind != METER_GPU || !meter->has_counter || meter->is_unread ||
-                strcmp(meter->meter_id, snapshot->gpus[i].uuid) != 0)
-                continue;
-            begin_row(text, snapshot, &snapshot->gpus[i], NULL);
-            text_value(text, (int64_t)(meter->counter_uj / 1000), WHOLE);
-        }
+        if (!meter)
+            continue;
+        begin_row(text, snapshot, &snapshot->gpus[i], NULL);
+        text_value(text, (int64_t)(meter->counter_uj / 1000), WHOLE);
+    }
 }
 
 void compat_dcgm_books(struct text *text, const struct snapshot *snapshot, enum expose expose)

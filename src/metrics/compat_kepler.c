@@ -55,16 +55,14 @@ static void begin_gpu(struct text *text, const struct snapshot *snapshot,
 static void node_gpus(struct text *text, const struct snapshot *snapshot)
 {
     text_family(text, METRIC_KEPLER_NODE_GPU_ENERGY);
-    for (size_t i = 0; i < snapshot->gpu_count; i++)
-        for (size_t m = 0; m < snapshot->meter_count; m++) {
-            const struct snapshot_meter *meter = &snapshot->meters[m];
+    for (size_t i = 0; i < snapshot->gpu_count; i++) {
+        const struct snapshot_meter *meter = compat_gpu_counter(snapshot, &snapshot->gpus[i]);
 
-            if (meter->kind != METER_GPU || !meter->has_counter || meter->is_unread ||
-                strcmp(meter->meter_id, snapshot->gpus[i].uuid) != 0)
-                continue;
-            begin_gpu(text, snapshot, &snapshot->gpus[i]);
-            text_value(text, (int64_t)meter->counter_uj, MICRO);
-        }
+        if (!meter)
+            continue;
+        begin_gpu(text, snapshot, &snapshot->gpus[i]);
+        text_value(text, (int64_t)meter->counter_uj, MICRO);
+    }
     text_family(text, METRIC_KEPLER_NODE_GPU_POWER);
     for (size_t i = 0; i < snapshot->gpu_count; i++)
         if (snapshot->gpus[i].valid >> GPU_GAUGE_POWER_MW & 1) {

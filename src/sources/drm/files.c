@@ -40,7 +40,7 @@ struct search {
     size_t card_count;
     bool has_topology;
     struct kfd_topology topology;
-    struct drm_files *of; /* only what belongs to the searching thread */
+    struct drm_nodes *nodes;
 };
 
 void drm_files_init(struct drm_files *files, const struct host *host)
@@ -99,33 +99,32 @@ static uint32_t find_board(struct search *search, uint64_t render_minor)
     return CARD_UNKNOWN;
 }
 
-static struct drm_node *find_node(struct drm_files *files, uint32_t minor)
+/* Where it is among them, or their count. */
+static size_t find_node(const struct drm_nodes *nodes, uint32_t minor)
 {
-    for (size_t i = 0; i < files->node_count; i++)
-        if (files->nodes[i].minor == minor)
-            return &files->nodes[i];
-    return NULL;
+    size_t i = 0;
+
+    while (i < nodes->count && nodes->items[i].minor != minor)
+        i++;
+    return i;
 }
 
-static void remember_node(struct drm_files *files, uint32_t minor, const char *pci)
+static void remember_node(struct drm_nodes *nodes, uint32_t minor, const char *pci)
 {
-    struct drm_node *node = find_node(files, minor);
+    size_t at = find_node(nodes, minor);
 
-    if (strlen(pci) >= sizeof(node->pci))
+    if (at == DRM_FILES_NODES_MAX || strlen(pci) >= SAMPLE_PCI_BYTES)
         return;
-    if (!node && files->node_count < DRM_FILES_NODES_MAX)
-        node = &files->nodes[files->node_count++];
-    if (!node)
-        return;
-    node->minor = minor;
-    memcpy(node->pci, pci, strlen(pci) + 1);
+    nodes->count = MAX(nodes->count, at + 1);
+    nodes->items[at].minor = minor;
+    memcpy(nodes->items[at].pci, pci, strlen(pci) + 1);
 }
 
 /* A card that was removed has no device any more, but whoever holds it may hang in its driver: no
  * other card's thread may read what it says. */
 static uint32_t find_card(struct search *search, uint64_t minor)
 {
-    const struct drm_node *node;
+    size_t at;
     char path[DRM_PLACE_BYTES], target[TARGET_BYTES];
     const char *name;
     ssize_t n;
@@ -135,11 +134,12 @@ static uint32_t find_card(struct search *search, uint64_t minor)
     target[MAX(n, 0)] = '\0';
     name = strrchr(target, '/');
     if (name && strchr(name, ':')) {
-        remember_node(search->of, (uint32_t)minor, name + 1);
+        remember_node(search->nodes, (uint32_t)minor, name + 1);
         return add_card(search, name + 1);
     }
-    node = n < 0 ? find_node(search->of, (uint32_t)minor) : NULL;
-    return node ? add_card(search, node->pci) : find_board(search, minor);
+    at = n < 0 ? find_node(search->nodes, (uint32_t)minor) : search->nodes->count;
+    return at < search->nodes->count ? add_card(search, search->nodes->items[at].pci)
+                                     : find_board(search, minor);
 }
 
 /* By the name of its node: what it leads to is not there, as in a copy of procfs. */
@@ -354,7 +354,7 @@ static void search(struct drm_files *files, bool all, uint64_t mono_us)
     if (!search || list_processes(files->host, &processes, &count) < 0)
         return;
     search->host = files->host;
-    search->of = files;
+    search->nodes = &files->nodes;
     for (size_t i = count; i-- > 0;) {
         const struct drm_searched *last =
             files->searched_count > 0 ? bsearch(&processes[i], files->searched,

@@ -30,10 +30,13 @@ struct drm_searched {
     uint64_t fd_count; /* 0: Linux before 6.2 does not tell */
 };
 
-/* A device node, and the card that it was of when sysfs last told. */
-struct drm_node {
-    uint32_t minor;
-    char pci[SAMPLE_PCI_BYTES];
+/* Device nodes, and the card that each was of when sysfs last told. */
+struct drm_nodes {
+    struct {
+        uint32_t minor;
+        char pci[SAMPLE_PCI_BYTES];
+    } items[DRM_FILES_NODES_MAX];
+    size_t count;
 };
 
 struct drm_file {
@@ -47,8 +50,7 @@ struct drm_files {
     struct drm_searched *searched; /* at the last search, in the order of their pids */
     size_t searched_count;
     uint64_t search_us, all_us; /* when due next, by the monotonic clock */
-    struct drm_node nodes[DRM_FILES_NODES_MAX];
-    size_t node_count;
+    struct drm_nodes nodes;
 
     pthread_mutex_t lock;  /* of all below */
     uint64_t files_before; /* found since the start, and forgotten when all were searched again */
